@@ -1,6 +1,6 @@
 //! Finds std's own tests of `TcpStream` and `TcpListener` and adapts them to PRP, for
-//! tests/std_tcp.rs. They are never copied into this project: they come with Debian's package
-//! rust-src or rustup's component of that name, or from where `RUST_STD_TCP_TESTS` says.
+//! tests/std_tcp.rs. The project has no copy of them: it reads them from Debian's package rust-src,
+//! from rustup's component of that name, or from the path in `RUST_STD_TCP_TESTS`.
 
 use std::env;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ const NAME: &str = "library/std/src/net/tcp/tests.rs";
 fn main() {
     println!("cargo::rerun-if-env-changed=RUST_STD_TCP_TESTS");
     println!("cargo::rerun-if-changed=build.rs");
-    // The modules in place of std's names would be of no use without them.
+    // Without the tests nothing uses the modules that stand for std's.
     println!("cargo::rustc-check-cfg=cfg(std_tests)");
     println!("cargo::rerun-if-changed=std_tcp_table.rs");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("std_tcp.rs");
@@ -27,8 +27,8 @@ fn main() {
             adapt(&fs::read_to_string(path).expect("std's tests can be read"), path)
         }
         None => {
-            // Written when the package is installed; a file that is missing is searched for each
-            // time.
+            // The file is written when the package is installed. Cargo runs this program again as
+            // long as it is missing.
             println!("cargo::rerun-if-changed=/var/lib/dpkg/info/rust-src.list");
             listing("", &[], &[])
         }
@@ -54,7 +54,7 @@ fn lines(program: impl AsRef<OsStr>, args: &[&str]) -> Vec<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
 
-/// The text as it is to be compiled, and tables of what is in it.
+/// The text to compile, and tables of its contents.
 fn adapt(text: &str, path: &Path) -> String {
     let names = test_names(text);
     let mut adapted = text.to_owned();
@@ -83,7 +83,7 @@ fn listing(source: &str, names: &[&str], unused: &[&str]) -> String {
     )
 }
 
-/// The functions that are tests, in their order.
+/// The test functions, in the order of the text.
 fn test_names(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut is_test = false;
@@ -98,8 +98,8 @@ fn test_names(text: &str) -> Vec<&str> {
     names
 }
 
-/// Takes the body out of a function; one at the left margin ends with the first brace that is there
-/// too.
+/// Removes the body of a function. A function at the left margin ends with the first closing brace
+/// at the left margin.
 fn remove(text: &mut String, name: &str) {
     let Some(start) = text.find(&format!("\nfn {name}()")) else { return };
     let open = text[start..].find("{\n").map(|at| start + at + 2);

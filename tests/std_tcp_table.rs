@@ -1,13 +1,13 @@
-// How std's tests of TCP are made tests of PRP. Included by build.rs and by tests/std_tcp.rs.
+// How std's tests of TCP are adapted to PRP. Included by build.rs and by tests/std_tcp.rs.
 
-/// Tests left out, and why.
+/// Tests that are omitted, and the reason.
 pub const EXCLUDED: &[(&str, &str)] = &[(
     "debug",
     "compares {:?} with \"TcpListener { addr, fd: N }\" word for word; PRP prints its own type names, and \
      has no descriptor until one is asked for",
 )];
 
-/// Words replaced, and why.
+/// Words that are replaced, and the reason.
 pub const REPLACED: &[(&str, &str, &str)] = &[
     ("|| e.kind() == ErrorKind::Uncategorized", "", "an unstable name; AddrInUse stays allowed"),
     ("SocketAddr::V4(..) =>", "_ =>", "there is one kind of address"),

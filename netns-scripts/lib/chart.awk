@@ -1,6 +1,5 @@
 # Draws a chart as SVG from lines "SERIES<tab>X<tab>Y": a line with its points for each series, in
-# the order in which they come. Where X is no number, each X has a place of its own, and bars stand
-# there.
+# the order of the input. If X is no number, the chart has bars, with one group for each X.
 #   -v title=, xlabel=, ylabel=   what is written
 #   -v logx=1, logy=1             logarithmic axes; an X of 0 stands where 0.5 would
 
@@ -16,13 +15,13 @@ function rule(x1, y1, x2, y2, colour) {
     printf "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", x1, y1, x2, y2, colour
 }
 
-# As few digits as say the number.
+# The shortest form of the number.
 function short(v) { return v >= 100 || v == int(v) ? sprintf("%d", v + 0.5) : sprintf("%.3g", v) }
 
 BEGIN {
     FS = "\t"
     LEFT = 70; TOP = 40; WIDE = 590; HIGH = 340
-    # Of the font of 11 pixels of the labels, where it is widest.
+    # The largest width of a character in the labels' font of 11 pixels.
     DIGIT_WIDE = 6.2
     split("#1b6ca8 #d1495b #e9a03b #3a7d44 #6a4c93 #777777", colours, " ")
 }
@@ -59,8 +58,8 @@ function axes(   i, v, step) {
     rule(LEFT, TOP + HIGH, LEFT + WIDE, TOP + HIGH, "black")
 }
 
-# What is written below the horizontal axis, from left to right, each in the upper of two rows where
-# it has room: points close to each other have their labels one below the other.
+# The labels below the horizontal axis, from left to right. Each is in the upper of two rows if
+# there is room: the labels of close points are in different rows.
 function mark_x(   i, j, next_label, x, half, row, end) {
     for (i = 1; i <= places; i++) x[i] = words ? LEFT + (i - 0.5) / places * WIDE : at_x(label[i])
     for (j = 1; j <= places; j++) {

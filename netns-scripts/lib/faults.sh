@@ -7,9 +7,8 @@
 #   BASE/INSTANCE/faults      what the wire does: loss=1% dup=0% reorder=0% corrupt=0% seed=7
 #   BASE/INSTANCE/counters    the faults in force, and what it has done
 #
-# All traffic of the link meets the same faults, TCP's too. For that, its frames leave the nodes as
-# they are on a real wire: cut to the MTU and with their checksums, so the devices' offloads are
-# off.
+# The faults affect all traffic of the link, also TCP's. So frames must leave the nodes as on a real
+# wire, cut to the MTU and with checksums: the devices' offloads are off.
 
 # FAULTS is empty, for links that are one veth pair each, or the five words of the file.
 FAULTS=''
@@ -31,7 +30,7 @@ note_fault() {
     FAULTS="${settings[*]/#$name=*/$name=$value}"
 }
 
-# plan_faults: whatever is needed for them is found before anything is made.
+# plan_faults: finds all that they need before anything is made.
 plan_faults() {
     [[ -n $FAULTS ]] || return 0
     need_tools ethtool
@@ -51,7 +50,7 @@ add_faulty_link() {
             ip link add "${IF_DEV[k]}" index $((k + 11)) address "${IF_MAC[k]}" mtu "$PLAN_MTU" type veth peer \
             name "$dev" netns "$(namespace_name wire)" index $((k + 100011)) mtu "$PLAN_MTU"
         try "start $dev of the wire" inside wire ip link set "$dev" up
-        # The wire sees frames as they come, not what a device has put together from them.
+        # Without this the wire would receive frames that a device has joined.
         try "set offloads of the wire" inside wire ethtool -K "$dev" tx off tso off gso off gro off
         try "set offloads of ${IF_NODE[k]}" inside "${IF_NODE[k]}" ethtool -K "${IF_DEV[k]}" tx off tso off gso off gro off
     done
@@ -66,7 +65,7 @@ start_wire() {
     done
     write_faults
     : >"$STATE/wire.said"
-    # A session of its own, so that a Ctrl-C meant for another program does not cut the link.
+    # A separate session, so that a Ctrl-C for another program does not cut the link.
     inside wire setsid "$WIRE" "$STATE/faults" "$STATE/counters" "${devices[@]}" \
         </dev/null >"$STATE/wire.said" 2>&1 9>&- &
     disown 2>/dev/null || true
@@ -83,7 +82,7 @@ write_faults() {
     try "write $STATE" mv "$STATE/faults.new" "$STATE/faults"
 }
 
-# change_faults [--NAME VALUE]...: without any, shows them and what has come of them.
+# change_faults [--NAME VALUE]...: without arguments shows the faults and their counters.
 change_faults() {
     require_up
     [[ -f $STATE/faults ]] ||
@@ -114,7 +113,7 @@ change_faults() {
     wait_for_faults
 }
 
-# The wire says which faults are in force, so that the caller that changes them can count on them.
+# Waits until the wire reports the faults in force, so that the caller can rely on them.
 wait_for_faults() {
     local tries said
     for ((tries = 0; tries < 500; tries++)); do

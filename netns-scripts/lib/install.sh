@@ -9,8 +9,7 @@ package_of() {
     nft) echo nftables ;;
     dumpcap | tshark) echo tshark ;;
     find) echo findutils ;;
-    # Not gcc alone: without recommended packages that links nothing, for want of the C library's
-    # own files.
+    # Not gcc alone: without recommended packages it lacks the C library's files, and cannot link.
     cc) echo build-essential ;;
     python3) echo python3-minimal ;;
     sha256sum | head | df) echo coreutils ;;
@@ -20,10 +19,10 @@ package_of() {
     esac
 }
 
-# has TOOL: ip and tc live in sbin, which Debian leaves out of an ordinary user's PATH.
+# has TOOL: ip and tc are in sbin, which Debian does not put into an ordinary user's PATH.
 has() {
     PATH=$PATH:/usr/sbin:/sbin
-    # The second question too, since type also answers with a file that cannot be run.
+    # The second test as well, since type also finds a file that cannot be run.
     [[ -x $(type -P "$1") ]]
 }
 
@@ -35,8 +34,8 @@ need_tools() {
     done
 }
 
-# require TOOL...: installs the packages of those that are missing, or ends with the command that
-# would.
+# require TOOL...: installs the packages of missing tools, or fails with the command that would
+# install them.
 require() {
     local tool
     local -a packages=()
@@ -51,15 +50,14 @@ require() {
     done
 }
 
-# Rust comes in many ways, and the choice is its user's.
+# There are several ways to install Rust, so the script leaves it to the user.
 require_rust() {
     has cargo || die "cargo is missing: install Rust, from https://rustup.rs or with 'apt-get install cargo'" \
         "(1.95 or later is needed)"
     cargo --version >/dev/null 2>&1 || die "cargo does not run: $(cargo --version 2>&1 | head -n 1)"
 }
 
-# install_packages PACKAGE...: as root, or by a sudo that asks nothing; fails when that is not
-# possible.
+# install_packages PACKAGE...: as root, or by sudo without a password; fails if neither is possible.
 install_packages() {
     local -a as=()
     has apt-get || return 1
@@ -69,8 +67,7 @@ install_packages() {
     fi
     say "installing $*"
     local -a apt=("${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=2)
-    # A machine that has never asked for the lists has none, and old ones name packages that are
-    # gone.
+    # A new machine has no package lists, and old lists name packages that no longer exist.
     "${apt[@]}" install -y --no-install-recommends "$@" >/dev/null 2>&1 ||
         { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "$@"; } >/dev/null 2>&1
 }

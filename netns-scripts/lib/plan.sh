@@ -15,7 +15,7 @@
 
 PLAN_FILE=''
 
-# By name: the size where none is given.
+# By name: the default size.
 declare -A TOPOLOGIES=([pair]=2 [chain]=5 [star]=8 [ring]=6 [hypercube]=3)
 
 # Each node is a namespace, with some processes.
@@ -29,7 +29,7 @@ topologies() {
 make_plan() {
     local word link node dev mac
     [[ $1 =~ ^[a-z]+$ ]] || usage "no topology '$1'; there is: $(topologies)"
-    # The function runs in a subshell, and its complaint is its own; only the status is passed on.
+    # The function runs in a subshell and prints its own error; only the status is passed on.
     PLANNED=$(planned "$1" "$2") || exit
     PLAN_NODES=() PLAN_SWITCHES=() IF_NODE=() IF_DEV=() IF_MAC=()
     while read -ra link; do
@@ -74,8 +74,7 @@ planned() {
     echo "$said"
 }
 
-# Finds PROGRAM, the `prp` command. One that is there will do, whatever its age: plans do not
-# change.
+# Finds PROGRAM, the `prp` command. An old one is sufficient, since plans do not change.
 find_prp() {
     local built
     if [[ -z ${PRP_COMMAND-} ]]; then
@@ -120,11 +119,11 @@ hosts_text() {
     local node=$1 line backup
     echo "# Written by netns-scripts/topo for node $node of $(describe "$PLAN")"
     while read -r line; do
-        # Behind the ways over Ethernet, whose metrics are all below. To the node itself, rather
-        # than to the neighbour it is `via`, which has a UDP address as well.
+        # After the routes over Ethernet, whose metrics are all lower. It leads to the node itself,
+        # and not `via` a neighbour, which has a UDP address as well.
         backup="udp:$(ipv4_address "${line%% *}")"
         case $CARRIER in
-        # The kernel knows the way, and no node on it has to speak PRP.
+        # The kernel has the route, and no node on it needs PRP.
         udp) echo "${line%% *} $backup ${line##* } mtu=$PLAN_MTU" ;;
         both)
             [[ $line == *' via '* ]] && backup+=' metric 9000' || backup+=' metric 10000'
@@ -140,9 +139,10 @@ planned_hosts() {
     sed -n "s/^hosts $1 //p" <<<"$PLANNED"
 }
 
-# ipv4_text NODE: a batch for `ip`. Addresses are /32 and every route is a host route, by the best
-# next hop of prphosts, so one scheme serves every topology. Every line can be applied again, which
-# `topo link NODE up` needs: the kernel forgets routes and neighbours of a device that went down.
+# ipv4_text NODE: a batch for `ip`. Addresses are /32, and every route is a host route by the best
+# next hop of prphosts, so that one scheme serves every topology. Every line can be applied again,
+# which `topo link NODE up` needs: the kernel deletes the routes and neighbours of a device that
+# goes down.
 ipv4_text() {
     local node=$1 other to by i own far
     local -A device=()
@@ -170,7 +170,7 @@ check_carrier() {
     case $CARRIER in
     ethernet) ;;
     udp | both)
-        # What prphosts takes, with IP's header and UDP's.
+        # The MTU that prphosts needs, with the headers of IP and UDP.
         (($1 >= 200)) || usage "MTU '$1': over UDP 200 to 65535 is possible"
         ;;
     *) usage "carrier '$CARRIER' (--carrier or PRP_CARRIER): ethernet, udp or both" ;;
@@ -183,7 +183,7 @@ check_mtu() {
     fi
 }
 
-# bits_per_second RATE: a rate in the words of tc as a plain number, so that 1gbit and 1000mbit are
+# bits_per_second RATE: a rate in the units of tc as a plain number, so that 1gbit and 1000mbit are
 # the same rate.
 bits_per_second() {
     local text=${1,,} factor=1 bits
@@ -208,9 +208,9 @@ bits_per_second() {
 # tbf_words MTU BITS: the token bucket of one end of a link.
 tbf_words() {
     local bytes=$(($2 / 8)) burst limit default=212992
-    # A bucket of one millisecond, or the timer's grain lowers the rate; at least one full frame, or
-    # it never passes. tc counts the bucket in microseconds and rounds down, hence the two spare
-    # ones.
+    # A bucket of one millisecond, since the timer's resolution would lower the rate of a smaller
+    # one; and at least one full frame, since a larger frame never passes. tc counts the bucket in
+    # microseconds and rounds down, so two are added.
     burst=$((bytes / 1000))
     ((burst >= $1 + 14)) || burst=$(($1 + 14))
     burst=$((((burst + bytes / 500000) / 1024 + 1) * 1024))

@@ -2,12 +2,12 @@
 # Processes: the holder of the user namespace, and those that run on the nodes. None is ever found
 # by its name.
 
-# start_time PID: with the pid, it tells a process from a later one of the same number. Fails when
-# there is none left to signal.
+# start_time PID: together with the pid it distinguishes a process from a later one with the same
+# number. Fails if there is no such process.
 start_time() {
     local line
     { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
-    # The name, in parentheses, may hold anything; after it come the fields from the third on.
+    # The name in parentheses may have any characters. The fields from the third on follow it.
     local -a fields
     read -ra fields <<<"${line##*) }"
     [[ ${fields[0]} != Z ]] || return 1
@@ -22,9 +22,9 @@ find_holder() {
     [[ $boot != "$(</proc/sys/kernel/random/boot_id)" || $(start_time "$pid") != "$start" ]] || HOLDER=$pid
 }
 
-# The holder keeps a user, a mount and a network namespace, with a /run of its own, where `ip netns`
-# works as for root. It writes down its own pid, and drops the lock only after: the next process
-# that gets the lock knows of it.
+# The holder keeps a user, a mount and a network namespace, with its own /run, in which `ip netns`
+# works as for root. It writes its pid to a file before it releases the lock, so that the next
+# process that gets the lock can find it.
 start_holder() {
     # shellcheck disable=SC2016 # for the shell inside
     local program='
@@ -36,8 +36,8 @@ start_holder() {
         echo "$pid ${21} $boot" >"$1/holder.new" && mv "$1/holder.new" "$1/holder" || exit
         exec 9>&-
         exec sleep infinity 2>/dev/null'
-    # Until it has written itself down, no other process could take it back: an interrupt has to
-    # wait that long.
+    # Until it has written its pid, no other process could end it, so an interrupt must wait until
+    # then.
     local caught=''
     trap caught=129 HUP
     trap caught=130 INT
@@ -45,7 +45,7 @@ start_holder() {
     setsid unshare --user --map-root-user --net --mount -- sh -c "$program" sh "$STATE" \
         </dev/null >/dev/null 2>"$STATE/holder.errors" &
     local child=$! tries
-    # It may have ended already, and what it said is read below.
+    # It may already have ended. Its output is read below.
     disown 2>/dev/null || true
     for ((tries = 0; tries < 500; tries++)); do
         find_holder
@@ -86,7 +86,7 @@ why_no_holder() {
 stop_holder() {
     local tries
     for ((tries = 0; tries < 200; tries++)); do
-        # Asked anew each time, so that the signal never reaches another process.
+        # Checked each time, so that the signal never reaches another process.
         find_holder
         [[ -n $HOLDER ]] || return 0
         kill -KILL "$HOLDER" 2>/dev/null || true
@@ -96,8 +96,8 @@ stop_holder() {
     return 1
 }
 
-# The processes in our namespaces. A namespace that lost its name is known only by its number, which
-# the kernel gives away again; there a process must also carry our PRP_HOSTS.
+# The processes in our namespaces. A namespace without a name is known only by its inode number,
+# which the kernel reuses. In such a namespace a process must also have our PRP_HOSTS.
 processes_inside() {
     local file id was pid
     local -a ours=() lost=()
@@ -119,12 +119,12 @@ processes_inside() {
 # find_processes [-o -lname PATTERN]...
 find_processes() {
     (($#)) || return 0
-    # Fails for every process that ends meanwhile or that this one may not inspect.
+    # readlink fails for processes that end meanwhile, and for those that this one may not inspect.
     find /proc/[0-9]*/ns/net -maxdepth 0 \( "${@:2}" \) -printf '%h\n' 2>/dev/null | cut -d / -f 3 || true
 }
 
-# What still runs on a node would keep its namespace alive without a name. Two seconds to end in
-# order, then not.
+# A process that still runs on a node would keep its namespace alive without a name. It has two
+# seconds to end after SIGTERM, and then gets SIGKILL.
 stop_processes() {
     local tries signal=TERM
     local -a pids
@@ -132,7 +132,7 @@ stop_processes() {
         mapfile -t pids < <(processes_inside)
         ((${#pids[@]})) || return 0
         ((tries < 80)) || signal=KILL
-        # Once each, but a process may have been born since.
+        # Each is signalled once, but there may be new processes.
         if ((tries % 40 == 0 || tries > 80)); then
             kill -s "$signal" "${pids[@]}" 2>/dev/null || true
         fi

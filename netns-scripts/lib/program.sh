@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # Programs of this checkout that topo runs.
 
-# find_program VARIABLE PACKAGE NAME [OTHERWISE]: finds PROGRAM, which VARIABLE names; else it is
-# the one of this checkout, built if need be. OTHERWISE is how to do without it.
+# find_program VARIABLE PACKAGE NAME [OTHERWISE]: finds PROGRAM, which VARIABLE names. Otherwise it
+# is the one of this checkout, which is built if necessary. OTHERWISE is a hint for the error
+# message.
 find_program() {
     local variable=$1 package=$2 name=$3 otherwise=${4-} target=${CARGO_TARGET_DIR:-$here/../target}
     PROGRAM=${!variable-}
@@ -12,8 +13,7 @@ find_program() {
     fi
     PROGRAM=$target/release/$name
     local -a build=(cargo build --release -p "$package" --bin "$name")
-    # Built anew when its text has changed, which only cargo knows; without it, what is there has to
-    # do.
+    # cargo builds it again if its source has changed. Without cargo an existing program is used.
     if has cargo && cargo --version >/dev/null 2>&1 && [[ -w $target || ! -e $target ]]; then
         [[ -x $PROGRAM ]] || say "building $name (the first time takes some minutes)"
         "${build[@]}" --quiet --manifest-path "$here/../Cargo.toml" --target-dir "$target" ||

@@ -4,15 +4,15 @@
 #
 #   BASE/INSTANCE/V/routed    what the router of node V says
 #
-# Two nodes have none between them. With more there is a router on each, also where a switch is the
-# middle: a node with one refuses requests to ports without a listener, and answers `prp ping`.
+# Two nodes have no router between them. With more there is a router on each, also around a switch:
+# a node with a router refuses requests to ports without a listener, and answers `prp ping`.
 
 # Empty for nodes without routers, or a word.
 ROUTERS=yes
 
-# plan_routers: whatever is needed for them is found before anything is made.
+# plan_routers: finds all that they need before anything is made.
 plan_routers() {
-    # Datagrams are routed by the kernel.
+    # The kernel routes datagrams.
     [[ ${#PLAN_NODES[@]} -gt 2 && $CARRIER != udp ]] || ROUTERS=''
     [[ -n $ROUTERS ]] || return 0
     PLAN+=" routers"
@@ -20,15 +20,15 @@ plan_routers() {
     ROUTED=$PROGRAM
 }
 
-# Once all links are up: a router that starts without a carrier would find its neighbours a second
+# After all links are up: a router that starts without a carrier would find its neighbours a second
 # later.
 start_routers() {
     local v
     local -A pids=()
     for v in "${PLAN_NODES[@]}"; do
         : >"$STATE/$v/routed"
-        # A session of its own, so that a Ctrl-C meant for another program does not end it. Settings
-        # and PRP_NODE are this machine's, and not those of its nodes.
+        # A separate session, so that a Ctrl-C for another program does not end it. The settings and
+        # PRP_NODE of this machine do not apply to its nodes.
         (unset PRP_NODE && on_node "$v" setsid "$ROUTED" --config /dev/null) </dev/null >"$STATE/$v/routed" 2>&1 9>&- &
         pids[$v]=$!
         disown 2>/dev/null || true
@@ -46,6 +46,6 @@ wait_for_router() {
         start_time "$2" >/dev/null || break
         sleep 0.01
     done
-    # It may have said so in between.
+    # It may have printed it in between.
     grep -q routing "$STATE/$1/routed"
 }

@@ -2,14 +2,15 @@
 # One network for all nodes of a star, as the Ethernet of the papers was: what comes into the switch
 # from any node passes one queue of limited rate. A script that sources this has a function topo.
 
-# A small MTU: the queue sends a frame and a little at once whatever the rate is, so the first frame
-# of a message takes no time.
+# A small MTU: the token bucket sends about one frame at once at any rate, so the first frame of a
+# message takes no time.
 # shellcheck disable=SC2034 # scripts that source this have it
 SHARED_MTU=576
 
 # share_network RATE: of the star that is up, with SHARED_MTU and no limit of its links.
 share_network() {
-    # The bucket is a frame of SHARED_MTU, and 0.05 ms at 100 Mbit/s by which a timer may be late.
+    # The bucket is a frame of SHARED_MTU, and the bytes of 0.05 ms at 100 Mbit/s, by which a timer
+    # may be late.
     # shellcheck disable=SC2016 # the shell there expands them
     topo exec sw1 -- sh -c '
         set -e

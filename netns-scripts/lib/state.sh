@@ -14,31 +14,32 @@
 #   BASE/INSTANCE/up          NAME SIZE MTU RATE [udp|both] [plan-SUM] [faulty] [routers]; written
 #                             last, so without it the rest is a leftover
 
-# MODE is root or rootless, and the two never share a folder: the holder of the rootless one has
+# MODE is root or rootless. The two never share a folder, since the holder of the rootless mode has
 # another /run.
 set_paths() {
     if may_make_namespaces; then
         MODE=root BASE=/run/prp-topo
     else
-        # Not XDG_RUNTIME_DIR: it differs between a login and `su`, and what one brings up the other
-        # has to take down.
+        # Not XDG_RUNTIME_DIR: it differs between a login and `su`, and a topology that one brings
+        # up the other must be able to take down.
         MODE=rootless BASE=/tmp/prp-topo-$EUID
     fi
     STATE=$BASE/$INSTANCE
-    # /tmp belongs to everyone, and another user's state would lead us into that user's processes.
+    # All users may write to /tmp, and with another user's state topo would signal that user's
+    # processes.
     if [[ -e $BASE || -L $BASE ]] && ! [[ -d $BASE && -O $BASE && ! -L $BASE ]]; then
         die "$BASE is not a folder of your own: have its owner remove it"
     fi
 }
 
-# Holds the lock until this process and every child it started have ended: after a kill -9, the next
-# topo waits for a half-done `ip` as well. Always descriptor 9, since sh can only close those of one
+# Holds the lock until this process and all its children have ended: after a kill -9, the next topo
+# also waits for an `ip` that still runs. Always descriptor 9, since sh can only close those of one
 # digit.
 take_lock() {
     local lock=$BASE/$INSTANCE.lock mode=755 tries
     [[ $MODE == root ]] || mode=700
-    # Again and again, because every `down` at the same time removes the file, and perhaps the
-    # folder, between two steps.
+    # In a loop, because a concurrent `down` may remove the file, and perhaps the folder, between
+    # two steps.
     for ((tries = 0; tries < 100; tries++)); do
         mkdir -m "$mode" "$BASE" 2>/dev/null || true
         { exec 9>>"$lock"; } 2>/dev/null || continue
@@ -49,27 +50,27 @@ take_lock() {
     die "cannot write $lock: is there space, and is $BASE writable?"
 }
 
-# Ends with the last trace of the instance, after its state is gone.
+# Removes the lock, the last trace of the instance, after its state.
 remove_lock() {
     rm -f "$BASE/$INSTANCE.lock"
     rmdir "$BASE" 2>/dev/null || true
 }
 
-# Root means more than uid 0: a container may lack the capabilities, and uid 0 of a user namespace
-# may not touch the mounts around it. Exactly the processes that may do so may enter their own mount
+# uid 0 is not sufficient: a container may lack the capabilities, and uid 0 of a user namespace may
+# not change the mounts of its parent. A process may do both exactly if it may enter its own mount
 # namespace.
 may_make_namespaces() {
     ((EUID == 0)) || return 1
     local status caps=0 net_admin=12
-    # At once: `read` goes back in the file after every line, and lines before may have another
-    # length by then.
+    # Reads the whole file first: `read` seeks in the file after every line, and earlier lines may
+    # have another length by then.
     status=$(</proc/self/status)
     [[ ! $status =~ CapEff:[[:space:]]*([0-9a-f]+) ]] || caps=${BASH_REMATCH[1]}
     ((0x$caps >> net_admin & 1)) && [[ -w /run ]] && nsenter --mount=/proc/self/ns/mnt true 2>/dev/null
 }
 
-# is_up V...: whether the topology was finished, and the namespaces of these nodes are still the
-# ones that were made; a reboot or an `ip netns del` changes that.
+# is_up V...: whether the topology is complete, and the namespaces of these nodes are still the
+# original ones, which a reboot or an `ip netns del` changes.
 is_up() {
     local v
     [[ -f $STATE/up && ($MODE == root || -n $HOLDER) ]] || return 1
@@ -78,7 +79,7 @@ is_up() {
     done
 }
 
-# require_up [V]: for one node if given, which then has to exist, else for all.
+# require_up [V]: for node V, which must exist, or for all nodes.
 require_up() {
     [[ -d $STATE ]] || die "no topology is up as '$INSTANCE'$(other_instances): bring one up with 'topo up pair'"
     local -a all

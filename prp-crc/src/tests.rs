@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{FRONT, checksum, checksum_in_steps};
 
-/// Bytes of which no two places are alike.
+/// Pseudo-random bytes.
 fn bytes(len: usize, seed: u32) -> Vec<u8> {
     (0..len as u32).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b1).to_be_bytes()[0]).collect()
 }
@@ -22,8 +22,9 @@ fn checksum__every_length_of_a_packet() {
 
 #[test]
 fn checksum__published_value() {
-    // Of "123456789" it is 0xcbf43926. The register of a CRC-32 begins with ones, so four bytes of
-    // ones at the front make it zeros, as zeros leave it, and the first four digits make up for it.
+    // The CRC-32 of "123456789" is 0xcbf43926. The CRC-32 register begins with ones. Four bytes of
+    // ones in front set it to zeros, the zeros that follow leave it so, and the first four digits
+    // are inverted to compensate.
     let mut front = [0; FRONT];
     front[..4].fill(0xff);
     let mut payload = vec![0; 1_000];

@@ -1,6 +1,5 @@
-/* What the programs of this folder share: their options, random numbers that every rank can make
- * for itself, the division of rows among ranks, the check against the sequential program, the
- * report. */
+/* Common code of the programs in this folder: options, random numbers that every rank can compute,
+ * the division of rows among ranks, the check against the sequential program, and the report. */
 #ifndef APP_H
 #define APP_H
 
@@ -12,7 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-/* The forms of a program that has several: how it communicates. 0 is all of them in turns. */
+/* The form of a program that has several, which differ in communication. 0 runs all of them,
+ * interleaved. */
 enum { ALL_FORMS = 0, FORMS = 3 };
 
 #ifdef APP_ROWS
@@ -24,7 +24,8 @@ enum { ALL_FORMS = 0, FORMS = 3 };
 struct app {
     const char *name;
     int rank, ranks;
-    /* Points along a side; rows, if they may be others (a program that defines APP_ROWS). */
+    /* Points along a side, and the number of rows if it may differ (a program that defines
+     * APP_ROWS). */
     long size, rows, iterations;
     uint64_t seed;
     int form;
@@ -32,7 +33,7 @@ struct app {
     int failed;
 };
 
-/* The rank `step` further; MPI_PROC_NULL beyond the first and the last. */
+/* The rank plus `step`; MPI_PROC_NULL beyond the first and the last rank. */
 static inline int app_neighbour(const struct app *app, int step)
 {
     int other = app->rank + step;
@@ -59,7 +60,7 @@ static inline long app_number(const struct app *app, const char *word, long leas
     return value;
 }
 
-/* Starts MPI and reads the options. `size` and `iterations` are what is used without them. */
+/* Starts MPI and reads the options. `size` and `iterations` are the defaults. */
 static inline struct app app_start(int argc, char **argv, const char *name, long size, long iterations)
 {
     struct app app = {.name = name, .size = size, .iterations = iterations, .seed = 1};
@@ -93,7 +94,7 @@ static inline struct app app_start(int argc, char **argv, const char *name, long
     return app;
 }
 
-/* Ends the program when the size cannot be divided as it must be. */
+/* Ends the program if the size cannot be divided as required. */
 static inline void app_require(const struct app *app, int holds, const char *what)
 {
     if (holds)
@@ -113,7 +114,7 @@ static inline double app_random(uint64_t seed, uint64_t index)
     return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
 }
 
-/* How many of `total` rows rank `rank` has, and the first of them. */
+/* The number of rows of rank `rank`, of `total` rows, and the first of them. */
 static inline long app_share(const struct app *app, long total, int rank, long *first)
 {
     long each = total / app->ranks, rest = total % app->ranks;
@@ -121,7 +122,7 @@ static inline long app_share(const struct app *app, long total, int rank, long *
     return each + (rank < rest);
 }
 
-/* Memory of `count` elements, cleared, on a page of its own; a rank that gets none ends the job. */
+/* Zeroed memory of `count` elements that begins at a page; ends the job if there is none. */
 static inline void *app_memory(size_t count, size_t each)
 {
     size_t bytes = (count * each + 4095) / 4096 * 4096;
@@ -147,7 +148,7 @@ static inline double app_elapsed(double start)
     return app_largest(MPI_Wtime() - start);
 }
 
-/* Seconds of the clock that all ranks of a machine share: MPI_Wtime may have one for each rank. */
+/* Seconds of the machine's clock, which all its ranks share; MPI_Wtime may differ between ranks. */
 static inline double app_machine_time(void)
 {
     struct timespec now;
@@ -155,7 +156,7 @@ static inline double app_machine_time(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* All ranks begin together: the time it is then. */
+/* Synchronizes all ranks; returns the time. */
 static inline double app_begin(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -204,7 +205,7 @@ static inline double app_difference(const double *a, const double *b, long count
     return largest;
 }
 
-/* Says whether the parallel result is the sequential one; called by rank 0. */
+/* Reports whether the parallel result is equal to the sequential one; called by rank 0. */
 static inline void app_check(struct app *app, const char *what, double difference, double bound)
 {
     int good = difference <= bound;
@@ -234,7 +235,7 @@ static inline void app_form(const struct app *app, int form, double time, double
     }
 }
 
-/* Ends MPI; the exit status of the program. */
+/* Ends MPI; returns the exit status of the program. */
 static inline int app_finish(struct app *app)
 {
     MPI_Bcast(&app->failed, 1, MPI_INT, 0, MPI_COMM_WORLD);

@@ -1,8 +1,8 @@
 //! Two ranks send each other more than any window holds, at the same time.
 //!
-//! `prp-mpirun -n 2 both_ways` begins both messages, computes, and waits for them. With `plain` the
-//! same bytes go over blocking streams, as a program does it that first writes and then reads: both
-//! ranks wait in their writes for ever, which a time limit ends here.
+//! `prp-mpirun -n 2 both_ways` begins both messages, computes, and waits for them. With `plain` it
+//! sends the same bytes over blocking streams, and first writes and then reads, as a simple program
+//! would. Both ranks block in their writes for ever, which a time limit ends here.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
@@ -14,8 +14,8 @@ use prp_sock::{PrpListener, PrpStream};
 /// Elements of each message: 64 MB.
 const ELEMENTS: usize = 8_000_000;
 
-/// How long a write that is not read may wait before this calls it a deadlock.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The time after which a blocked write counts as a deadlock.
+const DEADLOCK_AFTER: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let universe = prp_mpi::initialize()?;
@@ -35,7 +35,7 @@ fn overlapped(universe: &Universe) -> Result<(), Box<dyn Error>> {
     let other = world.process_at_rank(1 - world.rank())?;
     let own = message(world.rank());
     let mut theirs = vec![0; ELEMENTS];
-    // Both have begun to receive before either sends, so that no byte is kept elsewhere.
+    // Both begin to receive before either sends, so that no byte is buffered elsewhere.
     let sum = universe.scope(|scope| {
         let read = other.initread(scope, &mut theirs)?;
         world.barrier()?;
@@ -68,7 +68,7 @@ fn plain(universe: &Universe) -> Result<(), Box<dyn Error>> {
         let (address, _) = other.receive_vec::<u8>()?;
         PrpStream::connect(String::from_utf8(address)?.as_str())?
     };
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(DEADLOCK_AFTER))?;
     let own = vec![7_u8; 8 * ELEMENTS];
     match stream.write_all(&own) {
         Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -80,7 +80,7 @@ fn plain(universe: &Universe) -> Result<(), Box<dyn Error>> {
             println!("rank {}: both messages have come", world.rank());
         }
     }
-    // Not before the other rank has found the same: what is dropped is reset.
+    // Waits until the other rank has detected the deadlock, since dropping the stream resets it.
     world.barrier()?;
     Ok(())
 }

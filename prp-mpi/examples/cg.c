@@ -1,10 +1,10 @@
-/* Conjugate gradients for a 2-D Laplacian, in three forms. 1 waits for everything: for the rows
- * of its neighbours, then for each sum. 2 multiplies its inner rows while the others' rows are
- * on their way. 3 is the pipelined method of Ghysels and Vanroose (2014): one sum an iteration,
- * on its way while the matrix is multiplied. */
+/* Conjugate gradients for a 2-D Laplacian, in three forms. 1 waits for every message: for the rows
+ * of its neighbours, then for each sum. 2 multiplies its inner rows while the neighbours' rows are
+ * on their way. 3 is the pipelined method of Ghysels and Vanroose (2014): one sum per iteration,
+ * which overlaps with the product of the matrix. */
 #include "app.h"
 
-/* Rows of a vector over the grid, between a row of each neighbour. */
+/* A rank's rows of a grid vector, between one row of each neighbour. */
 struct rows {
     long count, size;
 };
@@ -79,7 +79,7 @@ static void scale_and_add(const struct rows *r, double *a, double factor, const 
         a[i] = b[i] + factor * a[i];
 }
 
-/* Forms 1 and 2. `x` begins at 0 and `residual` at the right side. */
+/* Forms 1 and 2. Initially `x` is 0 and `residual` the right-hand side. */
 static void classic(const struct app *app, const struct rows *r, double *x, double *residual, int overlap)
 {
     double *direction = vector_new(r), *image = vector_new(r);
@@ -154,7 +154,7 @@ static double run(const struct app *app, int form, double *all)
     return time;
 }
 
-/* The sequential program: the same iteration on the whole grid, by itself. */
+/* The sequential program: the same iteration on the whole grid. */
 static double sequential(const struct app *app, double *x)
 {
     struct rows r = {app->size, app->size};
@@ -200,8 +200,8 @@ int main(int argc, char **argv)
             continue;
         char key[32];
         snprintf(key, sizeof key, "form%d", form);
-        /* Sums are added in another order, and form 3 rounds differently: not the same last
-         * bits. */
+        /* The order of additions differs, and form 3 rounds differently, so the last bits may
+         * differ. */
         app_check(&app, key, app_difference(all, expected + app.size, (long)cells), 1e-7 * largest);
         app_form(&app, form, times[form], alone, times[1]);
     }

@@ -10,8 +10,8 @@ static const float A[9] = {0.02f, 0.05f, 0.02f, 0.05f, 0.60f, 0.05f, 0.02f, 0.05
 static const float B[9] = {-0.05f, -0.1f, -0.05f, -0.1f, 0.7f, -0.1f, -0.05f, -0.1f, -0.05f};
 static const float BIAS = -0.02f;
 
-/* Rows of a lattice, each with a column of the other side at its ends, between two rows of
- * others. */
+/* A rank's rows of a lattice, each with the periodic columns at its ends, between one row of each
+ * neighbour. */
 struct lattice {
     long rows, width;
     float *input, *output, *next;
@@ -85,7 +85,7 @@ static void exchange(const struct app *app, struct lattice *l)
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
-/* One processor's exchange: the lattice goes on at its other side. */
+/* The exchange of a single rank: the lattice is periodic. */
 static void wrap(struct lattice *l)
 {
     size_t bytes = (size_t)l->width * sizeof(float);
@@ -117,7 +117,8 @@ int main(int argc, char **argv)
     }
     double time = app_elapsed(start);
 
-    /* The lattice is small: every rank runs the sequential program and compares its own rows. */
+    /* Every rank runs the sequential program, since the lattice is small, and compares its own
+     * rows. */
     struct lattice all = lattice_new(&app, 0, app.size);
     start = MPI_Wtime();
     for (long i = 0; i < app.iterations; i++) {

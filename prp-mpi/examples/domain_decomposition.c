@@ -1,8 +1,8 @@
 /* Poisson's equation on a square, divided into boxes: the pattern of figure 15 of "The hyperbolic
  * model". In an iteration of preconditioned conjugate gradients a rank sends an edge to each of its
  * four neighbours (message A), adds single numbers with all others (B), and takes part in a coarse
- * problem of one unknown a box, which rank 0 solves (C). In form 2 all ranks meet before each
- * exchange of edges, so that the time of the exchange can be told from that of waiting. */
+ * problem of one unknown a box, which rank 0 solves (C). In form 2 all ranks synchronize before
+ * each exchange of edges, so that its time does not include the time of waiting. */
 #include "app.h"
 
 struct box {
@@ -11,7 +11,8 @@ struct box {
     int north, south, west, east;
     MPI_Datatype column;
     MPI_Comm grid;
-    /* Whether all meet before edges are exchanged; seconds in exchanges, and in all messages. */
+    /* Whether all ranks synchronize before each exchange; seconds in exchanges, and in all
+     * messages. */
     int meets;
     double edges, messages;
 };
@@ -105,7 +106,7 @@ static void solve_coarse(const struct box *box, const double *right, double *val
         }
 }
 
-/* z = a preconditioned r: the diagonal, and message C, what the coarse problem says of this box. */
+/* z = a preconditioned r: the diagonal, and message C, the coarse solution of this box. */
 static void precondition(const struct app *app, struct box *box, const double *r, double *z,
                          double *boxes)
 {
@@ -130,7 +131,8 @@ static void add(const struct box *box, double *a, double own, double factor, con
         }
 }
 
-/* Until the residual has fallen by 1e-10, or that number of iterations; how many there were. */
+/* Iterates until the residual has fallen by 1e-10, or `iterations` times; returns the number of
+ * iterations. */
 static long solve(const struct app *app, struct box *box, double *x, double *r)
 {
     double *z = vector_new(box), *p = vector_new(box), *q = vector_new(box);
@@ -158,7 +160,8 @@ static long solve(const struct app *app, struct box *box, double *x, double *r)
     return i;
 }
 
-/* The solution that the right side is made for: rank 0 need not solve anything to check it. */
+/* The known solution, from which the right-hand side is computed, so that rank 0 can check the
+ * result. */
 static double solution(const struct app *app, long row, long column)
 {
     if (row < 0 || column < 0 || row >= app->size || column >= app->size)
@@ -166,7 +169,7 @@ static double solution(const struct app *app, long row, long column)
     return app_random(app->seed, (uint64_t)(row * app->size + column));
 }
 
-/* The right side of that solution, at each point of the box. */
+/* The right-hand side of that solution, at each point of the box. */
 static void set_right(const struct app *app, const struct box *box, double *r)
 {
     long top = box->at[0] * box->rows, left = box->at[1] * box->columns;
@@ -194,7 +197,7 @@ static double distance(const struct app *app, const struct box *box, const doubl
     return largest;
 }
 
-/* One of both forms: solved, checked, reported. */
+/* Solves, checks and reports one form. */
 static void run(struct app *app, int form)
 {
     struct box box = box_new(app);

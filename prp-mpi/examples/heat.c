@@ -10,7 +10,7 @@ static const double RX = 0.2, RY = 0.2;
 struct grid {
     long rows, width;
     double *now, *next;
-    /* Seconds of calculation, and those that starting transfers has taken. */
+    /* Seconds of calculation, and of starting transfers. */
     double calculation, starting;
 };
 
@@ -63,8 +63,8 @@ static void swap(struct grid *grid)
     grid->next = now;
 }
 
-/* The inside, and then the rows at its edges, which nobody has sent yet: the edges first in A.2,
- * A.3. */
+/* The inner rows, and then the rows at the edges, which are not sent yet; in A.2 and A.3 the edges
+ * come first. */
 static void compute_edges(struct grid *grid)
 {
     compute(grid, 1, 1);
@@ -129,7 +129,7 @@ static void step(const struct app *app, struct grid *grid, int form)
     swap(grid);
 }
 
-/* What one form takes: the time of the slowest rank, and means of all ranks. */
+/* The times of one form: of the slowest rank, and the means of all ranks. */
 struct times {
     double all, calculation, starting;
 };
@@ -165,7 +165,7 @@ static double *sequential_rows(const struct app *app, double *time)
     return grid.now;
 }
 
-/* What `prp model gain` needs. */
+/* The values that `prp model gain` needs. */
 static void report_model(const struct app *app, const struct times *times)
 {
     const struct times *first = &times[1], *last = &times[FORMS];
@@ -184,8 +184,8 @@ int main(int argc, char **argv)
     app_require(&app, app.rows >= app.ranks, "there must be at least as many rows as ranks");
     struct times times[FORMS + 1] = {0};
     double *sequential = NULL, alone = 0, unused, off;
-    /* Every rank needs the sequential result for its own rows: a rank that got all rows would wait
-     * for a slow network. Rank 0 is timed while the others wait. */
+    /* Every rank computes the sequential result, since receiving its rows over a slow network would
+     * take longer. Rank 0 measures its time while the others wait. */
     if (app.rank == 0)
         sequential = sequential_rows(&app, &alone);
     MPI_Barrier(MPI_COMM_WORLD);

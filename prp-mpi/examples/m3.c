@@ -1,6 +1,6 @@
 /* M3 of "Tolerating message latency through the early release of blocked receives": products of
- * matrices. A master makes a matrix A in each iteration and hands slices of it to the slaves, which
- * multiply them by B, transposed and broadcast once, and send the products back. */
+ * matrices. In each iteration a master generates a matrix A and sends slices of it to the slaves,
+ * which multiply them by B and send the products back. B is transposed and broadcast once. */
 #include "app.h"
 
 static double element(const struct app *app, long iteration, long row, long column)
@@ -20,7 +20,7 @@ static void multiply(const double *a, const double *b, double *c, long rows, lon
         }
 }
 
-/* The rows that slave `slave` of `slaves` has, and the first of them. */
+/* The number of rows of slave `slave` of `slaves`, and the first of them. */
 static long slice(long size, int slave, int slaves, long *first)
 {
     *first = size * slave / slaves;
@@ -41,7 +41,7 @@ static void slave(const struct app *app, const double *b)
     free(c);
 }
 
-/* One iteration of the master: slices out, products back. */
+/* One iteration of the master: sends slices, receives products. */
 static void distribute(const struct app *app, const double *a, double *c, MPI_Request *requests)
 {
     int slaves = app->ranks - 1, made = 0;

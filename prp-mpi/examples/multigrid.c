@@ -8,7 +8,8 @@
 
 enum { MOST_LEVELS = 16, SWEEPS = 2, COARSEST_SWEEPS = 30 };
 
-/* Damping of the Jacobi sweeps; time step over the square of the finest mesh width; of the lid. */
+/* Damping of the Jacobi sweeps; time step over the square of the finest mesh width; frequency of
+ * the lid. */
 static const double DAMPING = 0.8, STEP = 16, FREQUENCY = 0.7;
 
 struct level {
@@ -23,7 +24,7 @@ struct plane {
     int strip, strips;
     int levels;
     struct level level[MOST_LEVELS];
-    /* Messages from the plane before it that count, and the seconds they took. */
+    /* Messages from the previous plane that count, and their time in seconds. */
     double messages, taken;
 };
 
@@ -34,7 +35,7 @@ static void plane_grids(struct plane *p, long size)
     for (p->levels = 0; p->levels < MOST_LEVELS; p->levels++) {
         struct level *l = &p->level[p->levels];
         *l = (struct level){.rows = rows, .size = size, .width = size + 2, .coupling = coupling};
-        /* One more, for the time at which a plane is sent. */
+        /* One more element, for the time at which a plane is sent. */
         size_t cells = (size_t)((rows + 2) * l->width + 1);
         l->u = app_memory(cells, sizeof(double));
         l->right = app_memory(cells, sizeof(double));
@@ -80,7 +81,7 @@ static void edges(const struct plane *p, const struct level *l, double *u)
     }
 }
 
-/* What is missing: right - (1 + coupling A) u at one cell. */
+/* The residual: right - (1 + coupling A) u at one cell. */
 static double residual(const struct level *l, long at)
 {
     const double *u = l->u;
@@ -100,7 +101,7 @@ static void sweep(const struct plane *p, struct level *l)
     l->scratch = u;
 }
 
-/* The mean of what is missing in four cells is the right side of the coarser one. */
+/* The mean of the residuals of four cells is the right-hand side of the coarser cell. */
 static void restrict_to(const struct plane *p, struct level *l, struct level *coarse)
 {
     edges(p, l, l->u);
@@ -145,14 +146,14 @@ static void cycle(struct plane *p, int at)
         sweep(p, l);
 }
 
-/* The force of step `step` on a cell: a field that the lid moves to and fro. */
+/* The force of step `step` on a cell: a field that the lid moves back and forth. */
 static double force(const struct app *app, long step, long row, long column)
 {
     double field = app_random(app->seed, (uint64_t)(row * app->size + column)) - 0.5;
     return sin(FREQUENCY * (double)(step + 1)) * field;
 }
 
-/* The right side of a step: the step before it, and the force. */
+/* The right-hand side of a step: the previous step and the force. */
 static void set_right(const struct app *app, struct plane *p, const double *before, long step)
 {
     struct level *l = &p->level[0];
@@ -162,8 +163,9 @@ static void set_right(const struct app *app, struct plane *p, const double *befo
                 before[i * l->width + j] + force(app, step, p->strip * l->rows + i - 1, j - 1);
 }
 
-/* Waits for the plane before this one, as it is after as many cycles; the time from sending on. A
- * message counts that this rank has waited for during most of its way: others are seen too late. */
+/* Receives the previous plane after the same number of cycles; returns the time since it was sent.
+ * A message counts if this rank has waited for it during most of that time; otherwise its arrival
+ * was noticed too late. */
 static double receive_plane(struct plane *p, double *start, int count, int before, int is_together)
 {
     double posted = app_machine_time();
@@ -174,8 +176,9 @@ static double receive_plane(struct plane *p, double *start, int count, int befor
     return taken;
 }
 
-/* All steps, by planes of `strips` ranks each; the last step's strips, gathered at rank 0. All
- * planes send at the same time if `is_together`, else each when it can. */
+/* Computes all steps by planes of `strips` ranks each, and gathers the strips of the last step at
+ * rank 0. If `is_together` is set, all planes send at the same time, otherwise each as soon as it
+ * can. */
 static double run(const struct app *app, int strips, int is_together, double *all, double *plane_us)
 {
     int planes = app->ranks / strips, mine = app->rank / strips, last = planes - 1;
@@ -185,11 +188,11 @@ static double run(const struct app *app, int strips, int is_together, double *al
     struct level *l = &p.level[0];
     int count = (int)((l->rows + 2) * l->width), next = app->rank + strips, before = app->rank - strips;
     double *start = app_memory((size_t)count + 1, sizeof *start), begin = app_begin();
-    /* A synchronous send, as the paper's: no rank is several messages ahead of the next plane. */
+    /* A synchronous send, as in the paper: no rank is several messages ahead of the next plane. */
     MPI_Request sending = MPI_REQUEST_NULL;
     for (long first = 0; first < app->ranks; first += planes) {
         memset(l->u, 0, (size_t)count * sizeof *l->u);
-        /* Each plane is a cycle behind the one before it. */
+        /* Each plane is one cycle behind the previous one. */
         for (long turn = 0; turn < app->iterations + last; turn++) {
             int is_mine = turn >= mine && turn < app->iterations + mine;
             double taken = 0;
@@ -200,7 +203,8 @@ static double run(const struct app *app, int strips, int is_together, double *al
                 set_right(app, &p, start, first + mine);
                 cycle(&p, 0);
             }
-            /* All meet, and learn which message took longest: those of all planes count. */
+            /* All ranks synchronize and compute the longest time of a message, which counts for all
+             * planes. */
             double longest = is_together ? app_largest(taken) : 0;
             if (is_together && turn >= last && turn <= app->iterations)
                 p.taken += longest, p.messages++;
@@ -210,7 +214,7 @@ static double run(const struct app *app, int strips, int is_together, double *al
             }
         }
         MPI_Wait(&sending, MPI_STATUS_IGNORE);
-        /* The last plane is where the first one goes on. */
+        /* The first plane continues from the last one. */
         if (planes == 1)
             memcpy(start, l->u, (size_t)count * sizeof *start);
         else if (mine == last)

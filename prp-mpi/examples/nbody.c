@@ -1,5 +1,6 @@
 /* N-Body of "Tolerating message latency through the early release of blocked receives": particles
- * that attract each other. Every rank moves as many as the others and sends them to all others. */
+ * that attract each other. All ranks have the same number of particles. Each moves its own and
+ * sends them to all others. */
 #include "app.h"
 
 /* Time of a step; added to squared distances, so that no two particles are too close. */
@@ -20,7 +21,7 @@ static struct particle particle_new(const struct app *app, long index)
                              app_random(app->seed, at + 2), app_random(app->seed, at + 3)};
 }
 
-/* Adds what the particles of `others` do to one particle. */
+/* Adds the forces of the particles of `others` on one particle. */
 static void attract(const struct particle *one, const struct particle *others, long count,
                     struct velocity *force)
 {

@@ -1,6 +1,7 @@
 /* PES of "Tolerating message latency through the early release of blocked receives": an iterative
- * 2-D Poisson solver. Every rank has as many rows as the others, updates them, sends its first and
- * last row to its neighbours and receives theirs. Two corners are 1, the other two 0. */
+ * 2-D Poisson solver. All ranks have the same number of rows. Each updates its rows, sends the
+ * first and the last one to its neighbours and receives theirs. Two corners are 1, the other two
+ * 0. */
 #include "app.h"
 
 struct rows {
@@ -13,7 +14,7 @@ static int is_corner(long row, long column, long size)
     return (row == 0 || row == size - 1) && (column == 0 || column == size - 1);
 }
 
-/* `count` rows from row `first` of the matrix on, between two that belong to others. */
+/* `count` rows of the matrix from row `first` on, between two rows of other ranks. */
 static struct rows rows_new(long first, long count, long size)
 {
     struct rows r = {.first = first, .count = count, .size = size};
@@ -36,7 +37,7 @@ static void rows_free(struct rows *r)
     free(r->next);
 }
 
-/* Every element that is no corner becomes the mean of its neighbours inside the matrix. */
+/* Replaces every element except the corners by the mean of its neighbours inside the matrix. */
 static void update(struct rows *r)
 {
     long size = r->size;

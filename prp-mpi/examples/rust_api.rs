@@ -13,7 +13,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A number goes around, and each rank gets the ranks of its neighbors.
+/// A number passes all ranks, and each rank receives the numbers of its neighbors.
 fn messages(universe: &Universe) -> Result<()> {
     let world = universe.world();
     let (rank, size) = (world.rank(), world.size());
@@ -29,7 +29,7 @@ fn messages(universe: &Universe) -> Result<()> {
     })?;
     assert_eq!((came[0], status.source, status.bytes), ((rank + size - 1) % size, came[0], 4));
 
-    // What is not waited for is done when the scope ends.
+    // The end of the scope completes the requests that were not waited for.
     let mut late = [0.0; 3];
     universe.scope(|scope| {
         let _ = left.initread(scope, &mut late)?;
@@ -83,7 +83,8 @@ fn collectives(universe: &Universe) -> Result<()> {
         assert_eq!(word[0], rank);
     }
 
-    // Ranks of the same parity, backwards; the others' messages are apart.
+    // A communicator of the ranks with the same parity, in reverse order. Its messages do not mix
+    // with those of the others.
     let half = world.split_by_color(Some((rank % 2) as u32), -rank)?;
     let half = half.ok_or(Error::NoRank(rank))?.duplicate()?;
     let members = (size + 1 - rank % 2) / 2;

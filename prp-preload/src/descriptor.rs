@@ -16,8 +16,8 @@ use crate::report;
 /// What a descriptor stands for.
 #[derive(Debug)]
 pub(crate) enum Descriptor {
-    /// A port that takes connections, and those that `poll` has found. The kernel's socket is kept,
-    /// since the kernel gives out the port numbers.
+    /// A listening port, and the connections that `poll` has accepted. The kernel's socket stays
+    /// open, since the kernel allocates the port numbers.
     Listener {
         listener: PrpListener,
         found: Mutex<VecDeque<(PrpStream, PrpAddr)>>,
@@ -28,12 +28,12 @@ pub(crate) enum Descriptor {
     Stream { stream: PrpStream, flags: Flags },
 }
 
-/// What `fcntl` knows as the descriptor's flags: whether calls do not wait.
+/// The file status flags that `fcntl` reads and sets: `O_NONBLOCK`.
 #[derive(Debug, Default)]
 pub(crate) struct Flags(AtomicUsize);
 
 impl Flags {
-    /// With the flags of `fcntl`.
+    /// Flags with the value that `fcntl` has.
     pub(crate) fn new(bits: c_int) -> Self {
         let flags = Self::default();
         flags.set(bits);
@@ -81,7 +81,8 @@ impl Descriptor {
     /// The next connection of a listener.
     ///
     /// # Errors
-    /// `WouldBlock` if calls do not wait and there is none; `InvalidInput` for a stream.
+    /// `WouldBlock` if the listener is nonblocking and there is no connection;
+    /// `InvalidInput` for a stream.
     pub(crate) fn accept(&self) -> io::Result<(PrpStream, PrpAddr)> {
         let Self::Listener { listener, found, .. } = self else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -96,17 +97,18 @@ impl Descriptor {
         }
     }
 
-    /// Whether `accept` would not wait, after waiting for that for `timeout`; not for a stream.
+    /// Waits for a connection for at most `timeout`; whether `accept` would return one at once.
+    /// `false` for a stream.
     ///
-    /// A listener has a descriptor that shows it. But where a descriptor of the process is waited
-    /// for, a background thread takes in frames between any two calls of this one.
+    /// The readiness descriptor of the listener would show this as well. But while a thread waits
+    /// for that descriptor, the background thread receives all frames.
     pub(crate) fn has_connection(&self, timeout: Duration) -> bool {
         let Self::Listener { listener, found, .. } = self else { return false };
         let mut found = found.lock();
         if found.is_empty() {
             match accept_within(listener, timeout) {
                 Ok(connection) => found.push_back(connection),
-                // What is wrong is for `accept` to tell.
+                // `accept` reports the error.
                 Err(e) => return e.kind() != io::ErrorKind::WouldBlock,
             }
         }
@@ -120,7 +122,7 @@ impl Descriptor {
         }
     }
 
-    /// Whether calls do not wait.
+    /// Whether the descriptor is nonblocking.
     pub(crate) fn is_nonblocking(&self) -> bool {
         self.flags() & libc::O_NONBLOCK != 0
     }
@@ -155,7 +157,7 @@ impl Descriptor {
     }
 }
 
-/// As `accept` that waits for `timeout`, and then does not wait.
+/// Accepts a connection within `timeout`; `WouldBlock` if there is none.
 fn accept_within(listener: &PrpListener, timeout: Duration) -> io::Result<(PrpStream, PrpAddr)> {
     listener.accept_timeout(timeout).map_err(|e| match e.kind() {
         io::ErrorKind::TimedOut => io::ErrorKind::WouldBlock.into(),
@@ -163,12 +165,12 @@ fn accept_within(listener: &PrpListener, timeout: Duration) -> io::Result<(PrpSt
     })
 }
 
-/// By number.
+/// The descriptors by number.
 static TABLE: RwLock<Vec<Option<Arc<Descriptor>>>> = RwLock::new(Vec::new());
-/// How many there are: most processes and threads have none, and need not search.
+/// Number of descriptors in the table. Most processes have none, and then no call takes the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// What the descriptor `number` stands for, if for something of PRP.
+/// The stream or listener with the descriptor `number`, if there is one.
 pub(crate) fn find(number: c_int) -> Option<Arc<Descriptor>> {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return None;
@@ -176,7 +178,7 @@ pub(crate) fn find(number: c_int) -> Option<Arc<Descriptor>> {
     TABLE.read().get(usize::try_from(number).ok()?)?.clone()
 }
 
-/// The descriptor `number` stands for this from now on.
+/// Registers `made` as the descriptor `number`.
 pub(crate) fn insert(number: c_int, made: Arc<Descriptor>) {
     let Ok(at) = usize::try_from(number) else { return };
     let mut table = TABLE.write();
@@ -187,12 +189,12 @@ pub(crate) fn insert(number: c_int, made: Arc<Descriptor>) {
     if before.is_none() {
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
-    // What dropping it calls may read the table.
+    // Dropping it may call functions that read the table.
     drop(table);
     drop(before);
 }
 
-/// The descriptor `number` stands for nothing of PRP from now on.
+/// Removes the descriptor `number`, and counts its stream.
 pub(crate) fn remove(number: c_int) {
     if find(number).is_none() {
         return;

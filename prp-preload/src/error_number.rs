@@ -1,9 +1,9 @@
-//! Errors as the C library tells them.
+//! Errors as `errno` values.
 
 use std::ffi::c_int;
 use std::io::{Error, ErrorKind};
 
-/// The number of an error. Those of PRP that say more than a number have it by their kind.
+/// The `errno` of an error. Errors of PRP have no number of the system: the kind decides.
 pub(crate) fn of(error: &Error) -> c_int {
     if let Some(number) = error.raw_os_error() {
         return number;

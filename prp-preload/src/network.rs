@@ -9,7 +9,7 @@ use prp_sock::{NodeId, Port, PrpAddr};
 /// The variable with the network.
 const VARIABLE: &str = "PRP_PRELOAD_NETWORK";
 
-/// A network whose hosts are the nodes of their numbers.
+/// A network in which the host number of an address is a node number.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Network {
     base: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// `address/bits`, with 16 to 30 bits: node numbers have 16.
+    /// Parses `address/bits`, with 16 to 30 bits: a node number has 16 bits.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/')?;
         let address: Ipv4Addr = address.parse().ok()?;
@@ -37,7 +37,7 @@ impl Network {
         Some(PrpAddr::new(NodeId::new(number)?, Port::new(address.port())))
     }
 
-    /// The address of a node. A number beyond the network's hosts has none.
+    /// The address of a node; `None` if its number does not fit into the host bits.
     pub(crate) fn address(self, node: PrpAddr) -> Option<SocketAddrV4> {
         let number = u32::from(node.node.number());
         let ip = Ipv4Addr::from(self.base | number);
@@ -45,10 +45,10 @@ impl Network {
     }
 }
 
-/// The network of this process; `None` if nothing is to go over PRP.
+/// The network of this process; `None` if the variable is not set.
 ///
 /// # Errors
-/// `InvalidInput` if the variable is no network. It is said once.
+/// `InvalidInput` if the variable is no network. The first call prints a message.
 pub(crate) fn of_process() -> io::Result<Option<Network>> {
     static NETWORK: OnceLock<Option<Result<Network, ()>>> = OnceLock::new();
     let network = NETWORK.get_or_init(|| {

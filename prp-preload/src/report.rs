@@ -1,4 +1,4 @@
-//! What went over PRP, told when the process exits.
+//! Counters of all streams, written when the process exits.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -29,7 +29,7 @@ static TOTALS: Totals = Totals {
     segments_received: AtomicU64::new(0),
 };
 
-/// Counts a stream that ends. One whose connection is gone no longer has counters.
+/// Adds the counters of a stream that ends. A stream whose connection is already removed has none.
 pub(crate) fn count(stream: &PrpStream) {
     TOTALS.streams.fetch_add(1, Ordering::Relaxed);
     let Ok(stats) = stream.stats() else { return };
@@ -39,7 +39,7 @@ pub(crate) fn count(stream: &PrpStream) {
     TOTALS.segments_received.fetch_add(stats.segments_received, Ordering::Relaxed);
 }
 
-/// Writes the line, if it is wanted; called when the process exits.
+/// Writes the line if the variable is set. The process calls it at exit.
 pub(crate) fn write() {
     let Some(file) = std::env::var_os(VARIABLE) else { return };
     descriptor::for_each_stream(count);

@@ -1,5 +1,5 @@
-//! The functions of the C library that this library replaces. What is not of PRP goes on to the C
-//! library.
+//! The functions of the C library that this library replaces. A call for any other descriptor is
+//! passed to the C library.
 #![allow(unsafe_code, reason = "functions that C calls, with pointers of C")]
 #![allow(unreachable_pub, reason = "exported to C")]
 

@@ -1,5 +1,5 @@
-//! The loop of a driver: two endpoints in one process, a vector in place of the wire, and a clock
-//! that jumps to the next deadline. `cargo run -p prp-proto --example sans_io`
+//! The loop of a driver: two endpoints in one process, a vector as the link, and a clock that jumps
+//! to the next deadline. `cargo run -p prp-proto --example sans_io`
 use std::error::Error;
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ fn node(number: u8) -> Result<Endpoint, Box<dyn Error>> {
     let routes = RouteTable::build(&hosts, local, |_| Some(ETH0));
     let mac = MacAddr([2, 0, 0, 0, 0, number]);
     let devices = vec![Device::ethernet(mac, 1500)];
-    // A driver takes the seed from the operating system: connection ids must not be guessed.
+    // A driver takes the seed from the operating system, so that connection ids cannot be guessed.
     let seed = [number; 32];
     Ok(Endpoint::new(EndpointConfig::default(), routes, devices, seed))
 }
 
-/// Takes every frame out of `from` and hands it to `to`; whether there was one.
+/// Passes all frames of `from` to `to`; whether there was one.
 fn carry(now: Instant, from: &mut Endpoint, to: &mut Endpoint) -> bool {
     let mut batch = TransmitBatch::new(32, 1 << 20);
     let frames = from.poll_transmit(now, &mut batch);
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 text.extend_from_slice(&buffer[..n]);
             }
         }
-        // Nothing is under way: time passes until the next deadline.
+        // No frame is on its way: the clock jumps to the next deadline.
         let deadline = [alpha.poll_timeout(), beta.poll_timeout()].into_iter().flatten().min();
         now = deadline.unwrap_or(now + Duration::from_millis(1)).max(now);
         alpha.handle_timeout(now);

@@ -1,4 +1,4 @@
-//! A chat room: `chat` keeps it on port 7005, `chat NODE NAME` joins it, sends the lines of
+//! A chat room: `chat` is the server on port 7005; `chat NODE NAME` joins it, sends the lines of
 //! standard input and prints those of all members.
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use prp_sock::{PrpListener, PrpStream};
 
-/// A member that does not read is dropped after this time, so that it does not hold the others up.
+/// A member that does not read is dropped after this time, so that it does not delay the others.
 const SLOWEST: Duration = Duration::from_secs(5);
 
 /// The members, by number.
 #[derive(Default)]
-struct Room(Mutex<Vec<(usize, PrpStream)>>);
+struct Members(Mutex<Vec<(usize, PrpStream)>>);
 
-impl Room {
+impl Members {
     fn members(&self) -> std::sync::MutexGuard<'_, Vec<(usize, PrpStream)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -31,7 +31,7 @@ impl Room {
 }
 
 /// Serves one member: its first line is its name.
-fn serve(room: &Room, number: usize, stream: PrpStream) -> io::Result<()> {
+fn serve(room: &Members, number: usize, stream: PrpStream) -> io::Result<()> {
     let writer = stream.try_clone()?;
     writer.set_write_timeout(Some(SLOWEST))?;
     let mut lines = BufReader::new(stream).lines();
@@ -68,7 +68,7 @@ fn main() -> io::Result<()> {
     match &words[..] {
         [node, name] => join(node, name),
         [] => {
-            let room = Arc::new(Room::default());
+            let room = Arc::new(Members::default());
             for (number, stream) in PrpListener::bind("self:7005")?.incoming().enumerate() {
                 let (room, stream) = (room.clone(), stream?);
                 thread::spawn(move || {

@@ -1,5 +1,5 @@
-//! One thread, many connections: an echo server on epoll. `epoll` answers on port 7003; any client
-//! of port 7003 will do, `prp cat NODE 7003` for one.
+//! One thread, many connections: an echo server on epoll. `epoll` answers on port 7003. Use any
+//! client, for example `prp cat NODE 7003`.
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use prp_sock::{PrpListener, PrpStream};
 
-/// A connection, and the bytes that it has sent and has not got back yet.
+/// A connection, and the received bytes that are not sent back yet.
 struct Client {
     stream: PrpStream,
     waiting: Vec<u8>,
@@ -22,8 +22,7 @@ impl Client {
             while !self.waiting.is_empty() {
                 match self.stream.write(&self.waiting) {
                     Ok(n) => drop(self.waiting.drain(..n)),
-                    // Readable bytes wait in the stream meanwhile, so that its sender is slowed
-                    // down.
+                    // Readable bytes stay in the stream meanwhile, which slows down the sender.
                     Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(true),
                     Err(e) => return Err(e),
                 }

@@ -1,12 +1,12 @@
-//! Copies files to another node: `file_transfer FOLDER` takes them on port 7004, `file_transfer
-//! NODE FILE` sends one. A file appears in the folder under its own name when all of it is there.
+//! Copies files to another node: `file_transfer FOLDER` receives them on port 7004; `file_transfer
+//! NODE FILE` sends one. A file appears in the folder under its own name once it is complete.
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
 use prp_sock::{PrpListener, PrpStream};
 
-/// Longest name, in bytes: what file systems take.
+/// The longest name in bytes, as in most file systems.
 const MAX_NAME: usize = 255;
 
 fn invalid(text: impl Into<String>) -> io::Error {

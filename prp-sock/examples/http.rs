@@ -1,5 +1,5 @@
-//! HTTP over PRP with hyper, which knows nothing of PRP: `http` serves on port 7006, `http NODE
-//! PATH` asks. Needs the feature `tokio`.
+//! HTTP over PRP with hyper, which does not depend on PRP: `http` serves on port 7006; `http NODE
+//! PATH` sends a request. Needs the feature `tokio`.
 use std::convert::Infallible;
 use std::io;
 

@@ -1,6 +1,6 @@
-//! A key-value store that speaks the redis protocol (RESP 2): `kv_store` keeps it on port 7007,
-//! `kv_store NODE WORD...` sends one command, as `kv_store 2 SET colour red`. Behind a proxy from
-//! TCP, redis-cli and redis libraries work with it.
+//! A key-value store that speaks the redis protocol (RESP 2): `kv_store` serves on port 7007;
+//! `kv_store NODE WORD...` sends one command, as `kv_store 2 SET colour red`. redis-cli and redis
+//! libraries can use it through a proxy from TCP.
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,14 +9,15 @@ use prp_sock::{PrpListener, PrpStream};
 
 type Store = Mutex<HashMap<Vec<u8>, Vec<u8>>>;
 
-/// Most words of a command and bytes of a word: beyond, the connection ends.
+/// Maximum number of words in a command, and of bytes in a word. If a command exceeds them, the
+/// connection ends.
 const MAX_WORDS: usize = 1024;
 const MAX_BYTES: usize = 16 << 20;
 
-/// A number behind `sign`; none at the end of the stream.
+/// The number after `sign`; `None` at the end of the stream.
 fn number(reader: &mut impl BufRead, sign: char, most: usize) -> io::Result<Option<usize>> {
     let mut line = String::new();
-    // Twenty digits are more than any number here has.
+    // No valid number has twenty digits.
     reader.take(24).read_line(&mut line)?;
     let digits = line.strip_prefix(sign).and_then(|rest| rest.strip_suffix("\r\n"));
     match digits.map(str::parse) {

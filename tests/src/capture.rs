@@ -1,17 +1,17 @@
-//! Capture files: classic pcap, as tcpdump, dumpcap and Wireshark write and read it.
+//! Capture files in the classic pcap format of tcpdump, dumpcap and Wireshark.
 
 use std::io::{self, ErrorKind};
 
 use prp_proto::addr::MacAddr;
 
-/// Says that the file is little endian and times are in microseconds.
+/// Magic number of a little-endian file with times in microseconds.
 const MAGIC: u32 = 0xa1b2_c3d4;
 
 /// Bytes before the first frame, and before each frame.
 const FILE_HEADER: usize = 24;
 const FRAME_HEADER: usize = 16;
 
-/// The longest frame that Wireshark takes.
+/// The longest frame that Wireshark reads.
 const SNAP_LEN: u32 = 0x4_0000;
 
 /// Frames begin with an Ethernet header, without FCS.
@@ -20,7 +20,7 @@ const LINKTYPE_ETHERNET: u32 = 1;
 /// The frames of a capture file.
 ///
 /// # Errors
-/// `InvalidData` where it is no such file, or ends within a frame.
+/// `InvalidData` if it is no such file, or ends within a frame.
 pub fn frames(file: &[u8]) -> io::Result<Vec<&[u8]>> {
     if word(file, 0) != Some(MAGIC) || word(file, 20) != Some(LINKTYPE_ETHERNET) {
         return Err(ErrorKind::InvalidData.into());
@@ -60,7 +60,7 @@ const UDP: usize = 8;
 /// The protocol number of UDP.
 const PROTOCOL_UDP: u8 = 17;
 
-/// What UDP carries in a frame, with its source and destination port.
+/// The UDP payload of a frame, with its source and destination port.
 pub fn datagram(frame: &[u8]) -> Option<(u16, u16, &[u8])> {
     let ip = frame.get(ETHERNET..)?;
     let (protocol, header) = match (frame.get(12..ETHERNET)?, ip.first()? >> 4) {
@@ -74,7 +74,7 @@ pub fn datagram(frame: &[u8]) -> Option<(u16, u16, &[u8])> {
     Some((source, destination, udp.get(UDP..usize::from(len))?))
 }
 
-/// Whether the IP packet in a frame is from an address to itself.
+/// Whether the IP packet in a frame has the same source and destination address.
 pub fn has_one_address(frame: &[u8]) -> bool {
     let (at, len) = if frame.get(12..ETHERNET) == Some(&[0x08, 0x00]) { (12, 4) } else { (8, 16) };
     let address = |at: usize| frame.get(ETHERNET + at..ETHERNET + at + len);
@@ -84,9 +84,9 @@ pub fn has_one_address(frame: &[u8]) -> bool {
 /// The EtherType of IPv4.
 pub const ETHERTYPE_IPV4: u16 = 0x0800;
 
-/// A frame that carries `payload` by IPv4 and UDP, from one hardware address to another. The last
-/// bytes of those are those of the IP addresses, which are in 10.99.0.0/24 as topologies have them.
-/// UDP's checksum is 0, which stands for none.
+/// A frame that carries `payload` by IPv4 and UDP, from one hardware address to another. The IP
+/// addresses are in 10.99.0.0/24, as in topologies; the last byte of each is that of the hardware
+/// address. UDP's checksum is 0, which stands for no checksum.
 pub fn datagram_frame(from: (MacAddr, u16), to: (MacAddr, u16), payload: &[u8]) -> Vec<u8> {
     let [(from, from_port), (to, to_port)] = [from, to];
     let udp_len = (UDP + payload.len()) as u16;
@@ -96,7 +96,7 @@ pub fn datagram_frame(from: (MacAddr, u16), to: (MacAddr, u16), payload: &[u8]) 
     let addresses = [10, 99, 0, from.0[5], 10, 99, 0, to.0[5]];
     let words = ip.chunks_exact(2).chain(addresses.chunks_exact(2));
     let sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
-    // RFC 1071. Two carries are as many as so few words can have.
+    // The checksum of RFC 1071. The sum of this number of words has at most two carries.
     let sum = (sum & 0xffff) + (sum >> 16);
     let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
     ip[10..].copy_from_slice(&checksum.to_be_bytes());

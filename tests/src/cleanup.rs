@@ -1,4 +1,4 @@
-//! No topology is left behind: not by a test that hangs, nor by a run that was killed.
+//! Removes topologies that a hanging test or a killed run has left.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(crate) fn instance_name(pid: u32, number: u32) -> String {
     format!("t{:x}-{pid}-{number}", pid_namespace())
 }
 
-/// The process that made `instance`, if it is one of ours whose number means something here.
+/// The process that made `instance`, if it is in the process namespace of this one.
 fn maker(instance: &str) -> Option<u32> {
     let (namespace, rest) = instance.strip_prefix('t')?.split_once('-')?;
     let (pid, number) = rest.split_once('-')?;
@@ -24,12 +24,12 @@ fn maker(instance: &str) -> Option<u32> {
     pid.parse().ok().filter(|_| is_ours)
 }
 
-/// The end of the kernel's number for the namespace of this process's number. Tests in containers
-/// may share the folders of topologies, and see other processes under the same numbers.
+/// The last digits of the inode of this process's PID namespace. Tests in different containers may
+/// share the folders of topologies, and then one number stands for different processes.
 fn pid_namespace() -> u64 {
     static NUMBER: OnceLock<u64> = OnceLock::new();
     let number = || std::fs::metadata("/proc/self/ns/pid").map_or(0, |it| it.ino());
-    // Names are short, and namespaces few.
+    // Names must be short, and there are few namespaces.
     *NUMBER.get_or_init(|| number() & 0xffff)
 }
 
@@ -47,13 +47,13 @@ pub(crate) fn take_down(instance: &str) {
     }
 }
 
-/// Takes down what tests of this process that never ended still have up.
+/// Takes down the topologies of this process's tests that have not ended.
 pub(crate) fn take_down_own() {
     let left = up().clone();
     left.iter().for_each(|instance| take_down(instance));
 }
 
-/// Takes down what earlier runs that were killed had up.
+/// Takes down the topologies of earlier runs that were killed.
 pub(crate) fn take_down_leftovers() {
     let uid = nix::unistd::geteuid();
     for base in [PathBuf::from("/run/prp-topo"), format!("/tmp/prp-topo-{uid}").into()] {

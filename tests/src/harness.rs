@@ -20,12 +20,12 @@ use crate::{cleanup, privilege};
 /// How long a test may take. One that takes longer has failed, and the others go on.
 const LIMIT: Duration = Duration::from_secs(150);
 
-/// What a test does to a small machine.
+/// The load of a test on a small machine.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub enum Load {
-    /// Others may run beside it.
+    /// Other light tests may run at the same time.
     Light,
-    /// Runs alone, whichever file or process the others come from.
+    /// Runs alone, also among the tests of other files and processes.
     Heavy,
 }
 
@@ -44,8 +44,8 @@ impl Test {
     }
 }
 
-/// The `main` of a file of tests, which it lists: `main! { heavy: a, b; light: c, d; }`. What is
-/// called `first` is done before any of them, and no test's time is spent on it.
+/// Defines the `main` of a file with a list of its tests: `main! { heavy: a, b; light: c, d; }`.
+/// The function `first` runs before all tests, and does not count in their time.
 #[macro_export]
 macro_rules! main {
     ($(first: $first:path;)? $(heavy: $($heavy:ident),+ $(,)?;)? $(light: $($light:ident),+ $(,)?;)?) => {
@@ -60,10 +60,10 @@ macro_rules! main {
     };
 }
 
-/// What a test that cannot run says.
+/// The payload of the panic of a test that cannot run.
 struct Skip(String);
 
-/// Ends this test as skipped.
+/// Ends the calling test as skipped.
 pub fn skip(needs: impl Into<String>) -> ! {
     resume_unwind(Box::new(Skip(needs.into())))
 }
@@ -77,7 +77,7 @@ pub fn run(tests: &[Test]) -> ExitCode {
     code
 }
 
-/// As [`run`], in a process that is on a node already.
+/// As [`run`], in a process that already runs on a node.
 pub(crate) fn run_here(tests: &[Test]) -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials(tests, || None)).exit_code()
 }
@@ -115,7 +115,7 @@ fn skipped(name: &str, needs: &str) -> Completion {
     Completion::ignored_with(format!("needs {needs}"))
 }
 
-/// Runs a test on a thread of its own, so that one that hangs does not hold up the others.
+/// Runs a test on a separate thread, so that a hanging test does not delay the others.
 fn within_limit(test: &Test) -> Result<Completion, Failed> {
     let (done, wait) = channel();
     let body = test.body;
@@ -135,17 +135,17 @@ fn within_limit(test: &Test) -> Result<Completion, Failed> {
     }
 }
 
-/// What was said when something panicked.
+/// The message of a panic.
 fn text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("panicked").to_owned()
 }
 
 /// Set to [`lock_path`] for processes inside a user namespace: there every user is root, and would
-/// meet root's file.
+/// use root's file.
 pub(crate) const LOCK: &str = "PRP_TESTS_LOCK";
 
-/// What tests of one user lock, whichever file or process they come from.
+/// The lock file of all tests of one user.
 pub(crate) fn lock_path() -> PathBuf {
     let own = || format!("/tmp/prp-tests-{}.lock", nix::unistd::geteuid()).into();
     std::env::var_os(LOCK).map_or_else(own, PathBuf::from)

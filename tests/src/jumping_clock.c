@@ -1,5 +1,5 @@
-/* To be preloaded: a clock on the wall that somebody sets at every look, a day back, an hour on,
- * in turn. Other clocks are as they are. */
+/* For LD_PRELOAD: the real-time clock jumps at every reading, by turns a day back and an hour
+ * forward. Other clocks are unchanged. */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <sys/time.h>

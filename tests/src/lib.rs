@@ -1,22 +1,22 @@
-//! What the tests of this crate share. They run real processes on the nodes of a topology of
-//! network namespaces (`netns-scripts/topo`), so they need the right to make one: root, or user
-//! namespaces. Where that is missing they say `SKIPPED: needs ...` and count as ignored.
+//! Common code of this crate's tests. They run real processes on the nodes of a topology of network
+//! namespaces (`netns-scripts/topo`). This needs root, or user namespaces. Without them a test
+//! prints `SKIPPED: needs ...` and counts as ignored.
 //!
-//! | module | what it is |
+//! | module | content |
 //! | --- | --- |
-//! | [`capture`] | capture files, for what reads frames that were on a wire |
-//! | [`harness`] | runs the tests of one file: skips, deadlines, heavy tests alone |
+//! | [`capture`] | capture files, for programs that read frames |
+//! | [`harness`] | runs the tests of one file: skips, deadlines, heavy tests one by one |
 //! | [`topology`] | brings a topology up for a test and takes it down after it |
-//! | [`puppet`] | a process on a node that does what a test tells it, step by step |
+//! | [`puppet`] | a process on a node that executes a test's commands one by one |
 //! | [`processes`] | many such processes on one node, and streams to them |
-//! | [`stream`] | a stream between two puppets, and what is sent over it |
-//! | [`transcript`] | commands in documents with what they print, run again |
-//! | [`loopback`] | nodes without a link, for processes without a privilege |
+//! | [`stream`] | a stream between two puppets, and transfers over it |
+//! | [`transcript`] | runs the commands in documents again, and compares their output |
+//! | [`loopback`] | nodes on the loopback device, for processes without privileges |
 //! | [`pattern`] | reproducible bytes and their digest |
 //! | [`train_filter`] | a program in the kernel that changes trains of datagrams |
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
 //! | [`program`] | programs of other crates |
-//! | [`seed`] | where randomness begins, and how a failure is repeated |
+//! | [`seed`] | the random seed of a run, with which a failure can be repeated |
 
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 

@@ -1,4 +1,4 @@
-//! Two nodes whose IP addresses are this machine's own, for processes without a privilege.
+//! Two nodes with IP addresses of this machine, for processes without privileges.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,8 +7,8 @@ use crate::scratch::TempFile;
 
 /// A client's node and a server's, with UDP between them and no link.
 ///
-/// All tests of a file run at once in one network namespace, where the ports of a node are the
-/// processes' in common (SPEC PRP-PORT-1): so neither node is another test's.
+/// All tests of a file run at the same time in one network namespace, in which all processes share
+/// the ports of a node (SPEC PRP-PORT-1). So each test has two nodes of its own.
 #[derive(Debug)]
 pub struct Loopback {
     /// The node of the client, which prphosts also calls `alpha`.
@@ -20,7 +20,7 @@ pub struct Loopback {
 }
 
 impl Loopback {
-    /// Two nodes that nothing has been said about.
+    /// Two nodes that no other test uses.
     #[allow(clippy::new_without_default, reason = "each is another pair")]
     pub fn new() -> Self {
         static PAIRS: AtomicU8 = AtomicU8::new(0);
@@ -43,12 +43,12 @@ impl Loopback {
         format!("{}.{node}", self.net)
     }
 
-    /// An IP address of this machine that is no node's.
+    /// An IP address of this machine that belongs to no node.
     pub fn other_ip(&self) -> String {
         format!("{}.254", self.net)
     }
 
-    /// `port` of the server's node, as programs name it.
+    /// The address of `port` at the server's node.
     pub fn at(&self, port: u16) -> String {
         format!("{}:{port}", self.server)
     }

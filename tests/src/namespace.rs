@@ -1,9 +1,8 @@
-//! Running a whole file of tests inside a topology, and stepping from node to node within one
-//! process.
+//! Runs a whole file of tests inside a topology, with threads of one process on different nodes.
 //!
-//! A process with threads cannot enter a user namespace, which it would have to without root. So a
-//! file of tests that wants its threads on nodes starts itself again, on node 1: that process may
-//! step to any other node of its topology, root or not.
+//! Without root, a process must enter a user namespace, and a process with several threads cannot.
+//! So a test program that needs its threads on nodes starts itself again on node 1. The threads of
+//! that process may enter any other node of the topology, with root or without.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -57,10 +56,11 @@ pub fn run_on_pair(tests: &[Test], hosts: impl FnOnce(&Topology) -> Option<TempF
     status.code().map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8))
 }
 
-/// Runs `work` on node `number`. What it makes there stays there, wherever it is used.
+/// Runs `work` on node `number`. Sockets and streams that it makes stay in that namespace,
+/// whichever thread uses them.
 ///
 /// # Panics
-/// If the process was not started by [`run_on_pair`], and as `work`.
+/// If [`run_on_pair`] did not start the process, or if `work` panics.
 pub fn on_node<T: Send>(number: u8, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let there = scope.spawn(|| {
@@ -81,7 +81,7 @@ pub fn mac(number: u8) -> MacAddr {
     *MACS[usize::from(number) - 1].get_or_init(|| found().expect("a device").mac)
 }
 
-/// Where node `number` has its prphosts.
+/// The path of the prphosts of node `number`.
 ///
 /// # Panics
 /// As [`on_node`].

@@ -1,4 +1,4 @@
-//! Bytes that follow from a seed, and digests of what arrived.
+//! Bytes that are derived from a seed, and digests of received bytes.
 
 use std::collections::TryReserveError;
 use std::fmt;
@@ -8,14 +8,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::seed::{Dice, generator};
 
-/// Bytes made or moved at a time.
+/// Bytes that are generated or transferred at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// An endless stream of bytes that follows from a seed. A stretch of random bytes repeats, marked
-/// with its number, so that making them costs next to nothing and no two stretches are the same.
+/// An endless stream of bytes that is derived from a seed. It repeats one chunk of random bytes,
+/// each time with another number in front. So it is cheap to generate, and no two chunks are equal.
 #[derive(Debug)]
 pub struct Pattern {
-    stretch: Vec<u8>,
+    chunk: Vec<u8>,
     number: u64,
     at: usize,
 }
@@ -34,18 +34,18 @@ impl Pattern {
     /// # Errors
     /// There is no memory for it.
     pub fn try_new(seed: u64) -> Result<Self, TryReserveError> {
-        let mut stretch = Vec::new();
-        stretch.try_reserve_exact(CHUNK)?;
-        stretch.resize(CHUNK, 0);
+        let mut chunk = Vec::new();
+        chunk.try_reserve_exact(CHUNK)?;
+        chunk.resize(CHUNK, 0);
         let mut dice: Dice = generator(seed);
-        dice.fill(&mut stretch);
-        let mut pattern = Self { stretch, number: 0, at: 0 };
+        dice.fill(&mut chunk);
+        let mut pattern = Self { chunk, number: 0, at: 0 };
         pattern.mark();
         Ok(pattern)
     }
 
     fn mark(&mut self) {
-        self.stretch[..8].copy_from_slice(&self.number.to_be_bytes());
+        self.chunk[..8].copy_from_slice(&self.number.to_be_bytes());
     }
 
     /// The next bytes, at most `most`.
@@ -56,13 +56,13 @@ impl Pattern {
             self.mark();
         }
         let end = CHUNK.min(self.at.saturating_add(most));
-        let piece = &self.stretch[self.at..end];
+        let piece = &self.chunk[self.at..end];
         self.at = end;
         piece
     }
 }
 
-/// How many bytes there were and their SHA-256.
+/// The number of bytes and their SHA-256.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     bytes: u64,
@@ -70,7 +70,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What the first `bytes` bytes of the pattern of `seed` come to.
+    /// The tally of the first `bytes` bytes of the pattern of `seed`.
     pub fn expected(seed: u64, bytes: u64) -> Self {
         let (mut pattern, mut tally) = (Pattern::new(seed), Self::default());
         while tally.bytes < bytes {
@@ -85,7 +85,7 @@ impl Tally {
         self.hash.update(piece);
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -101,7 +101,7 @@ impl fmt::Display for Tally {
 /// Writes the first `bytes` bytes of the pattern of `seed`.
 ///
 /// # Errors
-/// As writing.
+/// Those of writing.
 pub fn send(to: &mut impl Write, seed: u64, bytes: u64) -> io::Result<()> {
     let (mut pattern, mut left) = (Pattern::try_new(seed)?, bytes);
     while left > 0 {
@@ -112,11 +112,11 @@ pub fn send(to: &mut impl Write, seed: u64, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads to the end of the stream, or until `most` bytes have come; what came before an error is in
-/// `tally` all the same.
+/// Reads to the end of the stream, or until `most` bytes have arrived. `tally` also has the bytes
+/// that arrived before an error.
 ///
 /// # Errors
-/// As reading.
+/// Those of reading.
 pub fn receive(from: &mut impl Read, most: u64, tally: &mut Tally) -> io::Result<()> {
     let mut buf = vec![0; 256 * 1024];
     let end = tally.bytes.saturating_add(most);

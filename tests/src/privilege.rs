@@ -1,4 +1,4 @@
-//! What the tests need and may not have.
+//! The privileges that tests need.
 
 use std::io;
 use std::process::Command;
@@ -11,11 +11,11 @@ use crate::topology::Topology;
 /// The user called nobody.
 pub const NOBODY: u32 = 65_534;
 
-/// What is missing to run tests on nodes, or `None`. Found out once, by trying.
+/// The privilege that is missing to run tests on nodes, or `None`. The first call tries it out.
 ///
 /// # Panics
-/// If nodes cannot be made where nothing is missing: then the scripts are broken, and tests that
-/// count as skipped would hide it.
+/// If nodes cannot be made although no privilege is missing. Then the scripts are broken,
+/// and skipped tests would hide that.
 pub fn missing() -> Option<&'static str> {
     static MISSING: OnceLock<Result<Option<String>, String>> = OnceLock::new();
     match MISSING.get_or_init(try_out) {
@@ -24,7 +24,7 @@ pub fn missing() -> Option<&'static str> {
     }
 }
 
-/// What is missing, or what is broken.
+/// The missing privilege, or the error of the scripts.
 fn try_out() -> Result<Option<String>, String> {
     let topology = match Topology::try_pair([]) {
         Ok(topology) => topology,
@@ -33,8 +33,7 @@ fn try_out() -> Result<Option<String>, String> {
         }
         Err(error) => return Ok(Some(format!("root, or user namespaces ({error})"))),
     };
-    // A node without raw sockets would be of no use; the file in /proc lists them for those who
-    // may.
+    // A node needs raw sockets. The file in /proc can be read only where they are allowed.
     let tried = topology.node(1).command("cat").arg("/proc/net/packet").output();
     match tried {
         Ok(output) if output.status.success() => Ok(None),
@@ -43,7 +42,7 @@ fn try_out() -> Result<Option<String>, String> {
     }
 }
 
-/// Whether this user may make namespaces, and has what makes links between them.
+/// Whether this user may make namespaces, and links between them.
 fn may_make_nodes() -> bool {
     let as_root: &[_] = if geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
     let mut unshare = Command::new("unshare");
@@ -57,15 +56,15 @@ fn may_make_nodes() -> bool {
         .all(|command| command.output().is_ok_and(|output| output.status.success()))
 }
 
-/// Whether this process is in a user namespace: what the kernel leaves to root of the machine it
-/// may not do there.
+/// Whether this process is in a user namespace, where it lacks the privileges of the machine's
+/// root.
 pub fn in_user_namespace() -> bool {
     // All users, each mapped to itself.
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     !map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Allows this process as many descriptors as it may have at all; how many those are.
+/// Raises the soft limit of descriptors to the hard limit; returns that limit.
 ///
 /// # Errors
 /// If the limit cannot be read or set.

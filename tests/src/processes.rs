@@ -6,7 +6,7 @@ use nix::unistd::Pid;
 use crate::puppet::Puppet;
 use crate::topology::Topology;
 
-/// Port of the first process; the others have those after it.
+/// Port of the first process. The others have the ports after it.
 const FIRST_PORT: usize = 100;
 
 /// A process of `program` on node 2 that listens on `port`.
@@ -22,7 +22,7 @@ pub fn listeners(topology: &Topology, program: &str, processes: usize) -> Vec<Pu
     ports.map(|port| listener(topology, program, port)).collect()
 }
 
-/// A stream `sN` to each process N of `servers`, which calls it `s`.
+/// Opens a stream to each process N of `servers`: `sN` at the client, `s` at the process.
 pub fn connect(client: &mut Puppet, servers: &mut [Puppet]) {
     for (number, server) in servers.iter_mut().enumerate() {
         client.ok(format!("connect s{number} 2:{}", FIRST_PORT + number));
@@ -30,8 +30,8 @@ pub fn connect(client: &mut Puppet, servers: &mut [Puppet]) {
     }
 }
 
-/// Sends `bytes` bytes to each process N of `servers` that is in `which`, all at once, lets
-/// `meanwhile` happen when they have begun, and expects that everything arrives.
+/// Sends `bytes` bytes to each process N of `servers` that is in `which`, all at the same time. It
+/// calls `meanwhile` after the transfers have begun, and checks that everything arrives.
 pub fn transfer(
     client: &mut Puppet,
     servers: &mut Vec<Puppet>,
@@ -56,7 +56,7 @@ pub fn signal(process: &Puppet, signal: Signal) {
     kill(Pid::from_raw(process.pid().cast_signed()), signal).expect("it is there");
 }
 
-/// Kills those of `all` that are not in `survive`, as close together as can be.
+/// Kills those of `all` that are not in `survive`, in quick succession.
 pub fn kill_others(all: &mut [Puppet], survive: impl Fn(usize) -> bool) {
     let doomed: Vec<_> = (0..all.len()).filter(|n| !survive(*n)).collect();
     doomed.iter().for_each(|n| signal(&all[*n], Signal::SIGKILL));

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program `name` of the crate `package`, up to date, built as `sibling` was: any program of
-/// this crate.
+/// Builds the program `name` of the crate `package` with the profile of `sibling`, any program of
+/// this crate; returns its path.
 ///
 /// # Panics
 /// If it does not build.
@@ -13,8 +13,8 @@ pub fn build(package: &str, name: &str, sibling: &str) -> PathBuf {
     run_cargo(&["--package", package, "--bin", name], sibling).join(name)
 }
 
-/// The folder with all programs and libraries of the crates `packages`, up to date, built as
-/// `sibling` was.
+/// Builds all programs and libraries of the crates `packages` with the profile of `sibling`;
+/// returns their folder.
 ///
 /// # Panics
 /// If they do not build.
@@ -23,8 +23,8 @@ pub fn build_all(packages: &[&str], sibling: &str) -> PathBuf {
     run_cargo(&words, sibling)
 }
 
-/// The folder of the programs of `package`, with its examples in `examples`, up to date, built as
-/// `sibling` was.
+/// Builds the programs of `package` and its examples with the profile of `sibling`; returns the
+/// folder of the programs, with the examples in `examples`.
 ///
 /// # Panics
 /// If they do not build.
@@ -44,7 +44,7 @@ fn run_cargo(words: &[&str], sibling: &str) -> PathBuf {
         cargo.arg("--target-dir").arg(target).current_dir(env!("CARGO_MANIFEST_DIR")).status();
     match built {
         Ok(status) => assert!(status.success(), "{cargo:?} failed"),
-        // A user who runs a test program by itself may not reach cargo.
+        // A user that runs a test program without cargo may not have cargo in the path.
         Err(e) => eprintln!("{cargo:?}: {e}: programs are used as they were built before"),
     }
     folder.to_owned()

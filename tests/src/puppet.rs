@@ -1,8 +1,8 @@
-//! A process on a node that does what a test tells it, one call at a time.
+//! A process on a node that executes a test's commands one by one.
 //!
-//! The program is `src/bin/puppet.rs`; it reads a command a line and answers a line each, so a test
-//! knows that one thing has happened before it asks for the next, and needs no luck with time. The
-//! commands are listed there.
+//! The program is `src/bin/puppet.rs`. It reads one command per line, and answers each with a line.
+//! So a test knows that one command has ended before it sends the next, and depends on no timing.
+//! That file lists the commands.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use crate::topology::Node;
 
-/// How long any answer may take: a GiB through a slow machine is among them.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Time limit for an answer: some commands transfer a GiB on a slow machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A puppet. Killed when dropped.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Puppet {
     lines: Receiver<String>,
 }
 
-/// What a puppet's call gave: text, or the kind of the error and its message.
+/// The answer of a puppet: text, or the kind of the error and its message.
 pub type Answer = Result<String, (String, String)>;
 
 impl Puppet {
@@ -55,7 +55,7 @@ impl Puppet {
         Self { name: name.into(), child, stdin, lines: receiver }
     }
 
-    /// Tells it to do something; what came of it.
+    /// Sends a command and returns its answer.
     ///
     /// # Panics
     /// If it ends or takes longer than two minutes.
@@ -73,30 +73,30 @@ impl Puppet {
         }
     }
 
-    /// What it says by itself.
+    /// The next line that it prints without a command.
     ///
     /// # Panics
-    /// If it says nothing.
+    /// If it prints nothing.
     pub fn next_line(&mut self) -> String {
         self.line("nothing")
     }
 
-    /// What it has printed beside all that, once it has ended.
+    /// Everything else that it has printed, after its end.
     pub fn rest(&mut self) -> String {
         self.lines.iter().map(|line| line + "\n").collect()
     }
 
     fn line(&self, command: impl Display) -> String {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(TIMEOUT) {
             Ok(line) => line,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("{}: no answer to {command} in {PATIENCE:?}", self.name)
+                panic!("{}: no answer to {command} in {TIMEOUT:?}", self.name)
             }
             Err(RecvTimeoutError::Disconnected) => panic!("{} ended at {command}", self.name),
         }
     }
 
-    /// Tells it to do something that must succeed; what it gave.
+    /// Sends a command that must succeed; returns its text.
     ///
     /// # Panics
     /// If it fails.
@@ -105,7 +105,7 @@ impl Puppet {
         answer.unwrap_or_else(|(kind, text)| panic!("{}: {command}: {kind}: {text}", self.name))
     }
 
-    /// Tells it to do something that must fail; the kind of the error.
+    /// Sends a command that must fail; returns the kind of the error.
     ///
     /// # Panics
     /// If it succeeds.
@@ -113,7 +113,7 @@ impl Puppet {
         self.message(command).0
     }
 
-    /// Tells it to do something that must fail; the kind of the error, and its text.
+    /// Sends a command that must fail; returns the kind of the error, and its text.
     ///
     /// # Panics
     /// If it succeeds.
@@ -124,7 +124,7 @@ impl Puppet {
         }
     }
 
-    /// Tells it to do something it does not come back from.
+    /// Sends a command that ends the process.
     ///
     /// # Panics
     /// If it has ended.
@@ -133,7 +133,8 @@ impl Puppet {
         writeln!(stdin, "{command}").unwrap_or_else(|e| panic!("{}: {command}: {e}", self.name));
     }
 
-    /// Waits for it to end; its exit code, or minus the signal that killed it.
+    /// Waits for its end; returns its exit code, or the negative number of the signal that killed
+    /// it.
     ///
     /// # Panics
     /// If it does not end.
@@ -143,15 +144,15 @@ impl Puppet {
             if let Some(status) = self.child.try_wait().expect("it is our child") {
                 return status.code().unwrap_or_else(|| -status.signal().unwrap_or(0));
             }
-            assert!(start.elapsed() < PATIENCE, "{} does not end", self.name);
+            assert!(start.elapsed() < TIMEOUT, "{} does not end", self.name);
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Kills it, as `kill -9` does, and waits until it is gone.
+    /// Kills it with SIGKILL, and waits for its end.
     ///
     /// # Panics
-    /// If it is gone already.
+    /// If it has already ended.
     pub fn kill(&mut self) {
         self.child.kill().expect("it is our child");
         assert_eq!(self.wait(), -9);

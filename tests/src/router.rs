@@ -31,7 +31,7 @@ impl Router {
     /// A daemon started by `command`, once it routes.
     ///
     /// # Panics
-    /// If it does not come to that.
+    /// If it does not start.
     pub fn run(mut command: Command) -> Self {
         let child = command.stderr(Stdio::piped()).spawn();
         let mut child = child.unwrap_or_else(|e| panic!("{command:?}: {e}"));
@@ -40,7 +40,7 @@ impl Router {
         let shared = log.clone();
         let reader = std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let mut log = shared.lock().expect("nobody panics with it");
+                let mut log = shared.lock().expect("no thread panicked with the lock");
                 log.push_str(&line);
                 log.push('\n');
             }
@@ -54,12 +54,12 @@ impl Router {
         router
     }
 
-    /// What it has printed.
+    /// Its output.
     ///
     /// # Panics
-    /// If a reader has.
+    /// If the thread that reads its output has panicked.
     pub fn log(&self) -> String {
-        self.log.lock().expect("nobody panics with it").clone()
+        self.log.lock().expect("no thread panicked with the lock").clone()
     }
 
     /// Sends it a signal.
@@ -75,10 +75,10 @@ impl Router {
         Pid::from_raw(self.child.id().cast_signed())
     }
 
-    /// Ends it cleanly; what it printed.
+    /// Ends it with SIGTERM; returns its output.
     ///
     /// # Panics
-    /// If it does not end well.
+    /// If its exit status is not 0.
     pub fn stop(mut self) -> String {
         self.signal(Signal::SIGTERM);
         let status = self.child.wait().expect("a child");
@@ -92,34 +92,35 @@ impl Router {
 
 impl Drop for Router {
     fn drop(&mut self) {
-        // It may have ended by itself, and then there is nothing to do.
+        // It may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A folder for the sockets of a router that runs as nobody. Goes away when dropped.
+/// A folder for the sockets of a router that runs as the user nobody. It is removed when this is
+/// dropped.
 #[derive(Debug)]
-pub struct NobodysRunDir {
+pub struct UnprivilegedRunDir {
     folder: ForeignFolder,
     asker: TempFile,
 }
 
-impl NobodysRunDir {
-    /// A fresh one, and a copy of `asker`, which is where nobody may run it.
+impl UnprivilegedRunDir {
+    /// A new folder, and a copy of the program `asker` that the user nobody may run.
     ///
     /// # Panics
-    /// If it cannot be made; this needs root.
+    /// If the folder cannot be made, which needs root.
     pub fn new(asker: &str) -> Self {
         Self { folder: ForeignFolder::new(NOBODY, 0o755), asker: TempFile::copy(asker) }
     }
 
-    /// The word by which `env` tells a program of it.
+    /// The argument of `env` that sets the folder for a program.
     pub fn variable(&self) -> String {
         format!("PRP_RUN_DIR={}", self.folder.path().display())
     }
 
-    /// As [`ask`], asked by nobody: root does not believe nobody's router.
+    /// As [`ask`], as the user nobody, since a process of root does not trust that user's router.
     ///
     /// # Panics
     /// If it does not answer.
@@ -133,7 +134,7 @@ impl NobodysRunDir {
     }
 }
 
-/// What the router on `node` answers to `question`, asked by the program `asker` there.
+/// Sends `question` to the router on `node` by the program `asker` there; returns the answer.
 ///
 /// # Panics
 /// If it does not answer.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A file that goes away when this is dropped. All users may read it, since what runs on the nodes
-/// may run as another user.
+/// A file that is removed when this is dropped. All users may read it, since programs on nodes may
+/// run as another user.
 #[derive(Debug)]
 pub struct TempFile(PathBuf);
 
@@ -22,14 +22,14 @@ impl TempFile {
         file
     }
 
-    /// A copy of `from`, which may be run if that may.
+    /// A copy of `from` with the same permissions.
     ///
     /// # Panics
     /// If there is no room for it.
     pub fn copy(from: &str) -> Self {
         let file = Self::name();
-        // By a process of its own: a program that some process has open for writing cannot be run,
-        // and a child that another thread forks meanwhile has the descriptors of this one.
+        // The program cp copies it: a program that some process has open for writing cannot be run,
+        // and a child that another thread forks meanwhile inherits the descriptors of this process.
         let copied = Command::new("cp").arg(from).arg(&file.0).status();
         assert!(copied.is_ok_and(|status| status.success()), "a copy in the temporary folder");
         file
@@ -42,7 +42,7 @@ impl TempFile {
         Self(std::env::temp_dir().join(name))
     }
 
-    /// Puts another file in its place, as an editor does.
+    /// Replaces the file by another one, as an editor does.
     ///
     /// # Panics
     /// If there is no room for it.
@@ -51,7 +51,7 @@ impl TempFile {
         std::fs::rename(&next.0, &self.0).expect("within one folder");
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -63,7 +63,7 @@ impl Drop for TempFile {
     }
 }
 
-/// A folder of another user for one test. It goes away, with all in it, when this is dropped.
+/// A folder of another user for one test. It is removed with its content when this is dropped.
 #[derive(Debug)]
 pub struct ForeignFolder(PathBuf);
 
@@ -81,7 +81,7 @@ impl ForeignFolder {
         folder
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -1,11 +1,11 @@
-//! Where randomness begins. `PRP_SEED` repeats a run.
+//! The seed of random numbers. `PRP_SEED` repeats a run.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// The seed of this run: `PRP_SEED`, or another one each time. Prints it, with how to repeat the
+/// The seed of this run: `PRP_SEED`, or a new one. Prints the seed and the command that repeats the
 /// run.
 ///
 /// # Panics
@@ -25,11 +25,11 @@ pub fn generator(seed: u64) -> Dice {
 }
 
 fn fresh() -> u64 {
-    // Short, since people copy it.
+    // Short, since users copy it.
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |t| t.as_nanos() as u64 % 1_000_000_000)
 }
 
-/// Random choices.
+/// A random number generator.
 #[derive(Debug)]
 pub struct Dice(ChaCha8Rng);
 

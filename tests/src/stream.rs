@@ -1,4 +1,4 @@
-//! A stream `s` between two puppets, and what is sent over it.
+//! A stream `s` between two puppets, and transfers over it.
 
 use std::ffi::OsStr;
 
@@ -6,8 +6,8 @@ use crate::pattern::Tally;
 use crate::puppet::Puppet;
 use crate::topology::Topology;
 
-/// Puppets on two nodes with a stream between them: the client, whose stream has `settings`
-/// (` NAME=VALUE` each), and the server. The client's address comes third.
+/// Starts puppets on two nodes with a stream between them. Returns the client, whose stream has
+/// `settings` (` NAME=VALUE` each), the server, and the client's address.
 pub fn connected(
     program: impl AsRef<OsStr>,
     topology: &Topology,
@@ -20,7 +20,7 @@ pub fn connected(
     (client, server, addr)
 }
 
-/// Connects two puppets by a listener `l` at an address of the server's; the client's address.
+/// Connects two puppets by a listener `l` of the server; returns the client's address.
 pub fn connect(client: &mut Puppet, server: &mut Puppet, at: &str, settings: &str) -> String {
     server.ok(format!("listen l {at}"));
     let addr = client.ok(format!("connect s {at}{settings}"));
@@ -28,7 +28,7 @@ pub fn connect(client: &mut Puppet, server: &mut Puppet, at: &str, settings: &st
     addr
 }
 
-/// Sends `bytes` one way.
+/// Sends `bytes` in one direction.
 ///
 /// # Panics
 /// If the digests of both ends differ.
@@ -39,10 +39,11 @@ pub fn send(from: &mut Puppet, to: &mut Puppet, seed: u64, bytes: u64) {
     assert_eq!(to.ok("join drain"), sent);
 }
 
-/// Sends `bytes` both ways at once, by `seed` and the number after it, while something happens.
+/// Sends `bytes` in both directions at the same time, with the patterns of `seed` and `seed` + 1,
+/// while `meanwhile` runs.
 ///
 /// # Panics
-/// If an end gets anything but what was sent.
+/// If an end receives anything else than the other has sent.
 pub fn exchange(
     client: &mut Puppet,
     server: &mut Puppet,

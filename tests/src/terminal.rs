@@ -1,4 +1,4 @@
-//! A terminal of its own for a program, and what is on its screen.
+//! A pseudoterminal for a program, and the text on its screen.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::wait;
 
 /// A program on a node, and its terminal.
 pub struct Terminal {
-    /// The program itself: signals reach it.
+    /// The process of the program itself, to which signals can be sent.
     pub child: Child,
     keyboard: File,
     end: OwnedFd,
@@ -25,8 +25,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Runs `words` on `node`, at a terminal of `rows` rows and `columns` columns that is its own:
-    /// it is told of another size, and of keys that are signals.
+    /// Runs `words` on `node` in a terminal of `rows` rows and `columns` columns. It is the
+    /// controlling terminal of the program, which so receives SIGWINCH and the signals of keys.
     ///
     /// # Panics
     /// There is no terminal.
@@ -44,7 +44,7 @@ impl Terminal {
         let parser = screen.clone();
         thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // It fails once no process has the other side open.
+            // The read fails once no process has the other side open.
             while let Ok(n) = output.read(&mut bytes) {
                 parser.lock().unwrap_or_else(PoisonError::into_inner).process(&bytes[..n]);
             }
@@ -61,7 +61,7 @@ impl Terminal {
         self.parser().screen().contents()
     }
 
-    /// Waits until `is_there` says so of the text on the screen.
+    /// Waits until `is_there` returns true for the text on the screen.
     ///
     /// # Panics
     /// It never does.
@@ -77,7 +77,7 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).expect("a terminal");
     }
 
-    /// Has another size from now on.
+    /// Changes the size of the terminal.
     ///
     /// # Panics
     /// stty fails.
@@ -92,8 +92,8 @@ impl Terminal {
     /// Waits for the end of the program.
     ///
     /// # Panics
-    /// It does not end; or the terminal is not what it was: it has another screen, no cursor, no
-    /// lines of input or no echo.
+    /// It does not end, or it has not restored the terminal: the alternate screen, a
+    /// hidden cursor, raw mode, or no echo.
     pub fn finish(mut self) -> ExitStatus {
         let status = wait::until("the program's end", || self.child.try_wait().expect("a child"));
         let mode = tcgetattr(&self.end).expect("a terminal").local_flags;
@@ -107,7 +107,7 @@ impl Terminal {
     }
 }
 
-/// What is on the screen.
+/// The text on the screen.
 impl Display for Terminal {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "the screen to change:\n{}", self.screen())

@@ -1,4 +1,4 @@
-//! Topologies of network namespaces, one for each test that needs one.
+//! Topologies of network namespaces.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -11,24 +11,24 @@ use prp_proto::plan::Plan;
 use crate::cleanup;
 use crate::scratch::TempFile;
 
-/// Where this crate is.
+/// The folder of this crate.
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A topology that is up, under a name that nothing else uses. Goes down when dropped, with
-/// everything that still runs on its nodes.
+/// A topology with a unique name. When it is dropped, it is taken down, and all processes on its
+/// nodes are killed.
 #[derive(Debug)]
 pub struct Topology {
     instance: String,
-    /// By node, where it is another one than `topo` has written.
+    /// The prphosts of each node that does not use the one of `topo`.
     hosts: BTreeMap<u8, TempFile>,
 }
 
 /// The state of a link.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub enum Link {
-    /// Carries frames.
+    /// The link carries frames.
     Up,
-    /// Carries nothing; both ends know.
+    /// The link carries nothing, and both ends have no carrier.
     Down,
 }
 
@@ -42,7 +42,7 @@ impl Topology {
     /// the prphosts of each.
     ///
     /// # Panics
-    /// With what `topo` printed, if it does not come up.
+    /// If `topo` fails, with its output.
     pub fn ethernet_then_udp() -> (Self, [TempFile; 3]) {
         let topology = Self::up("chain", ["3", "--carrier", "both"]);
         let [one, two] = [1, 2].map(|node| topology.node(node).field("mac"));
@@ -54,7 +54,7 @@ impl Topology {
         (topology, hosts.map(TempFile::new))
     }
 
-    /// As [`Self::pair`], with words such as `--mtu 9000`.
+    /// As [`Self::pair`], with arguments such as `--mtu 9000`.
     ///
     /// # Panics
     /// With what `topo` printed, if it does not come up.
@@ -62,16 +62,15 @@ impl Topology {
         Self::try_pair(words).unwrap_or_else(|error| panic!("topo up: {error}"))
     }
 
-    /// As [`Self::pair_with`], with what `topo` printed if it does not come up.
+    /// As [`Self::pair_with`], with the output of `topo` as error.
     ///
     /// # Errors
-    /// What `topo` printed.
+    /// The output of `topo`.
     pub fn try_pair<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         Self::try_up("pair", words, &[])
     }
 
-    /// Two nodes with a faulty wire between them: the program `wire`, and words such as
-    /// `--loss 1%`.
+    /// Two nodes joined by the program `wire`, with arguments such as `--loss 1%`.
     ///
     /// # Panics
     /// With what `topo` printed, if it does not come up.
@@ -81,7 +80,7 @@ impl Topology {
             .unwrap_or_else(|error| panic!("topo up: {error}"))
     }
 
-    /// The topology called `name`, with words such as its size.
+    /// The topology `name`, with arguments such as its size.
     ///
     /// # Panics
     /// With what `topo` printed, if it does not come up.
@@ -89,7 +88,8 @@ impl Topology {
         Self::try_up(name, words, &[]).unwrap_or_else(|error| panic!("topo up {name}: {error}"))
     }
 
-    /// As [`Self::up`], with `nodes` nodes whose packets routers of PRP forward, over UDP as well.
+    /// As [`Self::up`], with `nodes` nodes whose packets only routers of PRP forward, also over
+    /// UDP.
     ///
     /// # Panics
     /// With what `topo` printed, if it does not come up.
@@ -116,7 +116,7 @@ impl Topology {
         let mut command = topo(&instance);
         let words: Vec<&str> = words.into_iter().collect();
         let plan = plan(name, &words).map(|plan| TempFile::new(plan.to_string()));
-        // Tests start routers of their own, each when it wants them.
+        // Each test starts its routers itself.
         command.args(["up", name, "--no-routers"]).args(words);
         if let Some(file) = &plan {
             command.arg("--plan").arg(file.path());
@@ -136,12 +136,12 @@ impl Topology {
         Node { topology: self, number }
     }
 
-    /// Whether it lives in a user namespace of its own.
+    /// Whether it is in a user namespace.
     pub fn is_rootless(&self) -> bool {
         !self.node(1).field("path").starts_with("/run/netns/")
     }
 
-    /// Sets the devices of `node` up or down.
+    /// Sets the links of `node` up or down.
     ///
     /// # Panics
     /// With what `topo` printed, if it fails.
@@ -150,10 +150,10 @@ impl Topology {
         self.topo(["link", &node.to_string(), to]);
     }
 
-    /// What `topo` prints for `words`.
+    /// Runs `topo` with `words`; returns its output.
     ///
     /// # Panics
-    /// With what it printed, if it fails.
+    /// If it fails, with its output.
     pub fn topo<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> String {
         let mut command = topo(&self.instance);
         let output = command.args(words).output().expect("topo runs");
@@ -187,8 +187,8 @@ impl Node<'_> {
         self.number
     }
 
-    /// A command that runs `program` on this node. The process it starts is the program itself, so
-    /// signals reach it.
+    /// A command that runs `program` on this node. The process that it starts is the program
+    /// itself, so that it receives the signals.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = topo(&self.topology.instance);
         command.args(["exec", &self.number.to_string(), "--"]).stdin(Stdio::null());
@@ -199,28 +199,28 @@ impl Node<'_> {
         command
     }
 
-    /// As [`Self::command`], for a program that SIGINT ends: shells have what they run in the
-    /// background ignore it, tests and their children included.
+    /// As [`Self::command`], for a program that SIGINT must end. Shells make their background
+    /// processes ignore it, and so tests and their children.
     pub fn interruptible(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = self.command("env");
         command.arg("--default-signal=INT").arg(program);
         command
     }
 
-    /// As [`Self::command`], with another prphosts than the node's own.
+    /// As [`Self::command`], with a different prphosts.
     pub fn command_with_hosts(&self, hosts: &Path, program: impl AsRef<OsStr>) -> Command {
         self.command_with("PRP_HOSTS", hosts, program)
     }
 
     /// As [`Self::command`], with the environment variable `name` naming `path`.
     pub fn command_with(&self, name: &str, path: &Path, program: impl AsRef<OsStr>) -> Command {
-        // `topo exec` sets variables itself, so they are changed after that.
+        // `topo exec` sets variables itself, so `env` sets this one after it.
         let mut command = self.command("env");
         command.arg(setting(name, path)).arg(program);
         command
     }
 
-    /// What `program` prints when run on this node.
+    /// Runs `program` on this node; returns its output.
     ///
     /// # Panics
     /// If it fails.
@@ -231,12 +231,12 @@ impl Node<'_> {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The text of the prphosts this node has.
+    /// The text of this node's prphosts.
     pub fn hosts(&self) -> String {
         self.run("sh", &["-c", "cat \"$PRP_HOSTS\""])
     }
 
-    /// A field of this node's first device, as `topo list --json` has it.
+    /// A field of this node's first device in the output of `topo list --json`.
     ///
     /// # Panics
     /// If there is none of that name.
@@ -250,8 +250,8 @@ impl Node<'_> {
     }
 }
 
-/// Whether topologies have UDP addresses alone, as `netns-scripts/test` wants it of some files in a
-/// second run.
+/// Whether topologies have UDP addresses alone, with which `netns-scripts/test` runs some files a
+/// second time.
 pub fn is_over_udp() -> bool {
     std::env::var_os("PRP_CARRIER").is_some_and(|carrier| carrier == "udp")
 }
@@ -278,8 +278,8 @@ fn over_udp(text: &str) -> String {
     lines
 }
 
-/// The plan of the topology called `name` whose size is the first of `words`, so that `topo` need
-/// not ask the `prp` command, which another package makes. `topo` itself has that of a pair.
+/// The plan of the topology `name` whose size is the first of `words`. With it `topo` does not need
+/// the `prp` command, which another package builds. `topo` itself has the plan of a pair.
 fn plan(name: &str, words: &[&str]) -> Option<Plan> {
     let size = words.first()?.parse().ok()?;
     let plan = match name {
@@ -292,7 +292,7 @@ fn plan(name: &str, words: &[&str]) -> Option<Plan> {
     plan.ok()
 }
 
-/// What `env` takes to set a variable to a path.
+/// The argument of `env` that sets a variable to a path.
 fn setting(name: &str, path: &Path) -> OsString {
     let mut setting = OsString::from(format!("{name}="));
     setting.push(path);

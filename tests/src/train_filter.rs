@@ -1,5 +1,4 @@
-//! A program in the kernel of a node that changes what trains of datagrams carry, as kernels and
-//! network cards have done by mistake.
+//! An eBPF program that changes trains of datagrams, like a defective kernel or network card.
 
 use std::fs::File;
 use std::io;
@@ -14,18 +13,18 @@ use prp_device::{FrameHook, FrameProgram, interfaces};
 
 use crate::topology::Node;
 
-/// Bytes of the Ethernet, IPv4 and UDP headers, and of a datagram's payload up to a place that is
-/// in that of a segment, and in the pattern of a probe.
+/// Offset behind the Ethernet, IPv4 and UDP headers that lies in the payload of a segment, and in
+/// the pattern of a probe.
 const FIRST: i32 = 14 + 20 + 8 + 40;
 
-/// Datagrams of a train at most, as Linux has it.
-const MOST: usize = 128;
+/// Linux's maximum number of datagrams in a train.
+const MAX_DATAGRAMS: usize = 128;
 
 /// On the stack.
 const GARBAGE: i16 = -8;
 
-/// Has the kernel change four bytes of each datagram of the trains that `node` receives over IPv4,
-/// the first datagram of a train excepted, for as long as the result lives.
+/// Loads the program: as long as the result lives, the kernel changes four bytes of each datagram
+/// of the trains that `node` receives over IPv4, except the first datagram of each train.
 ///
 /// # Errors
 /// `PermissionDenied` without CAP_BPF and CAP_NET_ADMIN, `InvalidInput` if the kernel is older than
@@ -41,11 +40,11 @@ pub fn garble_trains(node: &Node<'_>) -> io::Result<FrameHook> {
         let device = interfaces().into_iter().find(|i| !i.loopback).expect("a device");
         FrameProgram::load("garble_trains", &program())?.hook(device.index)
     };
-    // A thread of its own, which ends there.
+    // A separate thread enters the namespace and ends there.
     std::thread::scope(|scope| scope.spawn(hook).join().expect("it does not panic"))
 }
 
-/// R6 is the train, R7 the size of its datagrams, R8 the place in it.
+/// R6 is the train, R7 the size of its datagrams, R8 the offset in it.
 fn program() -> Vec<u64> {
     let mut asm = Assembler::default();
     let end = asm.label();
@@ -55,7 +54,7 @@ fn program() -> Vec<u64> {
     asm.set_double(R2, 0xdead_beef);
     asm.store(Double, R10, GARBAGE, R2);
     asm.set(R8, FIRST);
-    for _ in 1..MOST {
+    for _ in 1..MAX_DATAGRAMS {
         asm.alu(Add, R8, R7);
         asm.set(R1, R6);
         asm.set(R2, R8);
@@ -64,7 +63,7 @@ fn program() -> Vec<u64> {
         asm.set(R4, 4);
         asm.set(R5, 0);
         asm.call(skb::STORE_BYTES);
-        // Behind the train.
+        // The end of the train.
         asm.jump_if(Ne, R0, 0, end);
     }
     asm.bind(end);

@@ -1,8 +1,8 @@
-//! Transcripts in documents: commands with what they print, to be run again and compared.
+//! Transcripts in documents: commands and their output, which tests run again and compare.
 //!
-//! A transcript is a block of ```` ```console ```` behind a comment
-//! `<!-- transcript: TOPOLOGY [WORD...][, routers] -->`. `nodeN$ COMMAND` runs on that node; a
-//! command that ends with `&` serves until the end of the block, and is not waited for.
+//! A transcript is a block of ```` ```console ```` behind a comment `<!-- transcript: TOPOLOGY
+//! [WORD...][, routers] -->`. `nodeN$ COMMAND` runs on that node. A command that ends with `&` runs
+//! until the end of the block.
 
 use std::fs;
 use std::ops::Range;
@@ -13,39 +13,39 @@ use crate::topology::Topology;
 
 mod run;
 
-use run::Stage;
+use run::Runner;
 
-/// What comes before a transcript.
+/// The line before a transcript.
 const MARK: &str = "<!-- transcript: ";
 
 /// The first line of its block.
 const FENCE: &str = "```console";
 
-/// Units in which times and rates are told, which change with their size.
+/// Units of times and rates, which depend on their size.
 const UNITS: [&str; 16] = [
     "ns", "us", "ms", "s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "B", "kB", "MB", "GB", "KiB",
     "MiB", "GiB", "%",
 ];
 
-/// A command and what it prints.
+/// A command and its output.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Step {
-    /// On which node it runs.
+    /// The node on which it runs.
     pub node: u8,
     /// The command, for sh.
     pub command: String,
-    /// The lines that it prints, of standard output and standard error.
+    /// The lines of its standard output and standard error.
     pub output: Vec<String>,
 }
 
 /// A transcript in a document.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Transcript {
-    /// The words that `topo up` gets.
+    /// The arguments of `topo up`.
     pub topology: Vec<String>,
     /// Whether prp-routed runs on its nodes.
     pub has_routers: bool,
-    /// What is run, in order.
+    /// The commands, in order.
     pub steps: Vec<Step>,
     /// The lines of the document between the fences.
     lines: Range<usize>,
@@ -54,7 +54,7 @@ pub struct Transcript {
 /// The transcripts in `text`.
 ///
 /// # Panics
-/// If one of them is not as it should be; the message has its line.
+/// If one of them is malformed. The message has its line.
 pub fn parse(text: &str) -> Vec<Transcript> {
     let lines: Vec<_> = text.lines().collect();
     let mut transcripts = Vec::new();
@@ -94,9 +94,9 @@ fn steps(lines: &[&str], begin: usize) -> Vec<Step> {
     steps
 }
 
-/// `line` without what differs from run to run: numbers with a fraction or of four digits and more,
-/// processes behind their programs, times, rates and sizes with their units, and the widths of
-/// columns.
+/// `line` without the parts that differ between runs: numbers with a fraction or with four or more
+/// digits, process numbers after program names, times, rates and sizes with their units, and the
+/// widths of columns.
 pub fn mask(line: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
@@ -114,7 +114,7 @@ pub fn mask(line: &str) -> String {
     words.join(" ")
 }
 
-/// Whether `word`, of which numbers that change are masked, ends with a number.
+/// Whether `word`, in which changing numbers are masked, ends with a number.
 fn ends_with_number(word: &str) -> bool {
     let before = word.trim_end_matches(|c: char| c.is_ascii_digit());
     let is_name = before.ends_with(|c: char| c.is_ascii_alphabetic());
@@ -133,7 +133,7 @@ fn mask_word(word: &str) -> String {
         let after_digits = &rest[begin + digits.len()..];
         let unit_len = after.find(|c: char| !c.is_ascii_alphabetic() && !matches!(c, '/' | '%'));
         let unit = &after[..unit_len.unwrap_or(after.len())];
-        // A part of a name, as in node2, is none.
+        // A digit within a name, as in node2, is no number.
         let is_name = before.ends_with(|c: char| c.is_ascii_alphabetic());
         let has_unit = UNITS.contains(&unit) && digits.len() == number.len();
         masked.push_str(before);
@@ -153,17 +153,18 @@ fn mask_word(word: &str) -> String {
     masked + rest
 }
 
-/// Runs the transcripts of the document at `path` on nodes that have the programs in `programs`,
-/// with `router` as prp-routed. With `UPDATE` in the environment writes down what they print now.
+/// Runs the transcripts of the document at `path` on nodes with the programs in `programs` and
+/// `router` as prp-routed. With `UPDATE` in the environment it writes the new output to the
+/// document.
 ///
 /// # Panics
-/// If they print anything else than the document says, figures aside.
+/// If the output differs from the document in anything but changing numbers.
 pub fn check(path: &Path, programs: &Path, router: &str) {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
     let is_update = std::env::var_os("UPDATE").is_some();
     let mut differences = Vec::new();
-    // From the last to the first: places of those before stay as they are.
+    // From the last to the first, so that the positions of earlier transcripts stay valid.
     for transcript in parse(&text).iter().rev() {
         let printed = transcript.run(programs, router);
         let is_same = printed.iter().zip(&transcript.steps).all(|(now, step)| is_like(now, step));
@@ -190,14 +191,14 @@ fn is_like(printed: &[String], step: &Step) -> bool {
     printed.map(|line| mask(line)).eq(step.output.iter().map(|line| mask(line)))
 }
 
-/// Whether `prp stat` reports by `line` that it may not read processes of other users. An ordinary
-/// user gets that line wherever root runs anything.
+/// Whether `line` is the note of `prp stat` that it may not read processes of other users. An
+/// ordinary user gets that line if processes of root run.
 fn is_note_of_hidden_processes(line: &str) -> bool {
     line.starts_with("prp: ")
         && line.ends_with(" hidden from this user: `sudo prp stat` shows them")
 }
 
-/// How many nodes `topology` has.
+/// The number of nodes of `topology`.
 fn nodes(topology: &Topology) -> u8 {
     let list = topology.topo(["list", "--json"]);
     let is_there = |node: &u8| list.contains(&format!("\"node\":\"{node}\""));
@@ -205,18 +206,18 @@ fn nodes(topology: &Topology) -> u8 {
 }
 
 impl Transcript {
-    /// What each command prints.
+    /// Runs the commands; returns the output of each.
     fn run(&self, programs: &Path, router: &str) -> Vec<Vec<String>> {
         let (name, words) = self.topology.split_first().expect("the name of a topology");
         let topology = Topology::up(name, words.iter().map(String::as_str));
         let nodes = if self.has_routers { nodes(&topology) } else { 0 };
         let _routers: Vec<_> =
             (1..=nodes).map(|node| Router::start(&topology.node(node), router)).collect();
-        let mut stage = Stage::new(&topology, programs);
-        self.steps.iter().map(|step| stage.run(step)).collect()
+        let mut runner = Runner::new(&topology, programs);
+        self.steps.iter().map(|step| runner.run(step)).collect()
     }
 
-    /// The block with what was `printed` in place of what it says.
+    /// The block with the output `printed` in place of the old one.
     fn block(&self, printed: &[Vec<String>]) -> Vec<String> {
         let step = |(step, printed): (&Step, &Vec<String>)| {
             let command = format!("node{}$ {}", step.node, step.command);

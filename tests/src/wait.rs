@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use prp_device::Sent;
 
-/// How long anything that must happen may take. Generous: it is only ever used up by a failure.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit for an event that must happen. It is long, since only a failure reaches it.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Waits until `condition` gives something.
+/// Waits until `condition` returns a value.
 ///
 /// # Panics
-/// If that takes longer than [`PATIENCE`]; `what` says what was waited for.
+/// If that takes longer than [`TIMEOUT`]. `what` describes the event.
 pub fn until<T>(what: impl Display, mut condition: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     let mut pause = Duration::from_micros(20);
@@ -19,17 +19,18 @@ pub fn until<T>(what: impl Display, mut condition: impl FnMut() -> Option<T>) ->
         if let Some(found) = condition() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain for {what}");
+        assert!(start.elapsed() < TIMEOUT, "waited {TIMEOUT:?} in vain for {what}");
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(10));
     }
 }
 
-/// Sends by `send` until the device takes something: its socket is full while the kernel puts off
-/// what it has, beside others that compute.
+/// Calls `send` until the device accepts a frame. Its socket is full while the kernel delays the
+/// transmission, since other processes use the processor.
 ///
 /// # Panics
-/// As [`until`]; if the device takes nothing without being full, or finds a frame too big.
+/// As [`until`]; also if the device accepts nothing without being full, or if a frame is
+/// too big.
 pub fn until_taken(mut send: impl FnMut() -> Sent) -> Sent {
     until("room in the device", || {
         let sent = send();

@@ -1,10 +1,10 @@
-//! A wire between two devices that loses, repeats, reorders and changes frames: what `topo up
-//! --loss` puts into a link, in user space because not every kernel has netem, and not every user
-//! may load a program into the kernel. Every frame, of whatever protocol, gets the same treatment.
+//! A wire between two devices that loses, repeats, reorders and changes frames. `topo up --loss`
+//! puts it into a link. It runs in user space, because not every kernel has netem, and not every
+//! user may load a program into the kernel. It treats frames of all protocols alike.
 //!
-//! One seed decides all of it, for each direction on its own: the same frames in the same order
-//! meet the same faults. On a real device the order is the machine's, so a seed makes runs alike,
-//! not equal; what replays exactly is the simulator.
+//! One seed decides all faults, separately for each direction: the same frames in the same order
+//! have the same faults. On a real device the order of frames varies, so that runs with one seed
+//! are similar, but not equal. Only the simulator repeats a run exactly.
 
 mod faults;
 mod impairment;

@@ -1,5 +1,5 @@
-//! A router between an Ethernet segment and a UDP network: node 1 has Ethernet, node 3 UDP, and the
-//! router, node 2, both.
+//! A router between an Ethernet segment and a UDP network: node 1 uses Ethernet, node 3 UDP, and
+//! the router, node 2, both.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use prp_routed::report::Question;
@@ -53,7 +53,7 @@ impl Row {
     }
 }
 
-/// Full segments of the Ethernet segment are larger than a datagram takes, too.
+/// A full Ethernet frame is also larger than a datagram may be.
 fn router__takes_a_stream_from_carrier_to_carrier() {
     let row = Row::new();
     let _router = row.router();
@@ -66,8 +66,8 @@ fn router__takes_a_stream_from_carrier_to_carrier() {
     assert!(row.forwarded() > 4 * 4 * MIB / 1500, "they went by the router");
 }
 
-/// Has processes of both neighbours talk with one that listens on the router's node, and ask for a
-/// port that no process owns.
+/// Processes of both neighbours connect to a listener on the router's node, and to a port that no
+/// process owns.
 fn talks(row: &Row, server: &mut Puppet) {
     for node in [1, 3] {
         let mut client = row.process(node);
@@ -85,7 +85,7 @@ fn router__leaves_its_node_s_packets_to_their_processes() {
     let mut server = row.process(2);
     server.ok("listen l 2:80");
     talks(&row, &mut server);
-    // Without a router the process goes on, and so does another router.
+    // The process works on without a router, and with another router.
     drop(router);
     let mut client = row.process(3);
     wait::until("a process at the node's port", || {

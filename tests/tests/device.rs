@@ -8,7 +8,7 @@ use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test};
 use prp_tests::namespace::{self, mac, on_node};
 
-/// For local experiments (IEEE 802), and used by nothing else here.
+/// The EtherType for local experiments (IEEE 802), which nothing else in this project uses.
 const ETHERTYPE: u16 = 0x88b6;
 
 fn main() -> ExitCode {
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     namespace::run_on_pair(&tests, |_| None)
 }
 
-/// The device of node `number`, for frames to its `port`: each test has one of its own.
+/// The device of node `number`, for frames to its `port`. Each test uses a different port.
 fn device(number: u8, port: u16) -> PacketDevice {
     let filter = PortFilter::new(node(number), false, [Port::new(port)].into_iter());
     let device = unfiltered(number);
@@ -55,7 +55,7 @@ fn frame(len: usize, port: u16) -> Vec<u8> {
     frame
 }
 
-/// On this link what is sent is there when the call returns.
+/// On this link a frame has arrived when the call to send returns.
 fn send(device: &mut PacketDevice, frames: &[Vec<u8>]) {
     let mut pieces = frames.iter().map(|f| [&f[..14], &f[14..22], &[][..], &f[22..]]);
     let sent = device.send(&mut pieces);
@@ -65,7 +65,7 @@ fn send(device: &mut PacketDevice, frames: &[Vec<u8>]) {
 fn hold__says_how_many_frames_wait() {
     let (mut from, mut to) = (device(1, 80), device(2, 80));
     let Peek::Ring(ring) = to.peek() else { panic!("no ring") };
-    // As many as to come round in the ring.
+    // More frames than the ring has slots.
     for _ in 0..300 {
         assert!(!ring.holds(0) && !ring.holds(1));
         send(&mut from, &[64, 64, 1514].map(|len| frame(len, 80)));
@@ -75,7 +75,7 @@ fn hold__says_how_many_frames_wait() {
     }
 }
 
-/// The MTU is one at which the kernel is told how long each frame is.
+/// At this MTU the device passes the length of each frame to the kernel.
 fn send__frames_of_all_sizes() {
     for (number, mtu) in [(1, "9000"), (2, "9000")] {
         on_node(number, || {
@@ -84,7 +84,7 @@ fn send__frames_of_all_sizes() {
             assert!(done.expect("ip runs").success());
         });
     }
-    // Blocks of sixteen ports pass together.
+    // The filter passes blocks of sixteen ports.
     let (mut from, mut to) = (device(1, 160), device(2, 160));
     let sizes = [60, 64, 511, 512, 513, 1514, 4095, 4096, 4097, 8192, 9013, 9014];
     let frames: Vec<_> = sizes.map(|len| frame(len, 160)).into();
@@ -102,7 +102,7 @@ fn send__frames_of_all_sizes() {
     assert!(receive(frames.len()) == frames, "all at once");
 }
 
-/// The kernel gives frames of a VLAN that no device is for to sockets of their EtherType, without
+/// The kernel delivers frames of a VLAN without a device to sockets of their EtherType, without
 /// their tag (SPEC PRP-FRAME-1).
 fn receive__what_is_for_this_machine_and_of_no_vlan() {
     const PORT: u16 = 240;
@@ -139,7 +139,7 @@ fn receive__what_is_for_this_machine_and_of_no_vlan() {
         {
             let mut come = Vec::new();
             device.receive(64, &mut |frame| come.push(frame.to_vec())).expect("they can be had");
-            // The kernel has taken off the tag that says a priority and no VLAN.
+            // The kernel has removed a tag that has a priority and no VLAN.
             assert!(come == [&plain[..], &plain], "{what}, {kind}: {} frames", come.len());
         }
     }

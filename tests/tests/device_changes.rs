@@ -1,4 +1,4 @@
-//! Devices that come, go and change under programs that run. docs/operations.md states each
+//! Devices that appear, disappear and change while programs run. docs/operations.md states each
 //! outcome.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
@@ -22,16 +22,17 @@ const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 /// Hardware addresses that no topology has.
 const NEW_CARDS: [&str; 2] = ["02:00:00:00:ab:01", "02:00:00:00:ab:02"];
 
-/// Calls `device` of `node` by another name, as udev does; it is down meanwhile.
+/// Renames `device` of `node`, as udev does. The device is down meanwhile.
 fn rename(node: &Node<'_>, device: &str, name: &str) {
     node.run("ip", &["link", "set", device, "down"]);
     node.run("ip", &["link", "set", device, "name", name]);
     node.run("ip", &["link", "set", name, "up"]);
 }
 
-/// Says something over a new connection from `client` to port 80 of node 2, where `server` listens.
+/// Sends a message over a new connection from `client` to port 80 of node 2, where `server`
+/// listens.
 fn reaches(client: &mut Puppet, server: &mut Puppet, word: &str) {
-    // It may not have heard yet that its device is up again.
+    // It may not know yet that its device is up again.
     wait::until("a connection", || match client.ask("connect s 2:80") {
         Ok(_) => Some(()),
         Err((kind, text)) => (kind != "NetworkUnreachable").then(|| panic!("{kind}: {text}")),
@@ -41,7 +42,7 @@ fn reaches(client: &mut Puppet, server: &mut Puppet, word: &str) {
     assert_eq!(server.ok(format!("read s {}", word.len())), word);
 }
 
-/// A listener and a router that start before their device serve by it once it is there.
+/// A listener and a router that start before their device exists use it once it appears.
 fn device__that_comes_late() {
     let topology = Topology::pair();
     let two = topology.node(2);
@@ -53,14 +54,14 @@ fn device__that_comes_late() {
     rename(&two, "away", "eth0");
     let mut client = Puppet::start(&topology.node(1), PUPPET);
     reaches(&mut client, &mut server, "late");
-    // Expect: and the other way round, as soon as the server has heard of its device.
+    // Expect: also in the other direction, as soon as the server knows its device.
     client.ok("listen l 1:80");
     server.ok("connect t 1:80");
     wait::until("the router", || router.log().contains("prphosts read again").then_some(()));
 }
 
-/// The network cards of both nodes are replaced, and prphosts is changed before: a listener
-/// goes on at its new address, and knows that of the other node.
+/// The network cards of both nodes are replaced after a change of prphosts: a listener receives at
+/// its new address, and uses the new address of the other node.
 fn address__changed_with_prphosts() {
     let topology = Topology::pair();
     let nodes = [topology.node(1), topology.node(2)];
@@ -88,13 +89,13 @@ fn address__changed_with_prphosts() {
         node.run("ip", &["link", "set", "eth0", "up"]);
     }
     reaches(&mut client, &mut server, "after");
-    // Expect: so does the router, which answers for ports that no process has.
+    // Expect: so does the router, which answers for ports without an owner.
     router.signal(Signal::SIGHUP);
     let mut kind = || client.fails("connect t 2:81 timeout=500");
     wait::until("a refusal", || (kind() == "ConnectionRefused").then_some(()));
 }
 
-/// Sockets are with the device that has the name that prphosts has, whichever that is.
+/// Sockets are bound to the device that currently has the name in prphosts.
 fn name__taken_over_by_another_device() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
@@ -102,7 +103,7 @@ fn name__taken_over_by_another_device() {
     let [mut client, mut server] = [&one, &two].map(|node| Puppet::start(node, PUPPET));
     server.ok("listen l 2:80");
     reaches(&mut client, &mut server, "before");
-    // Expect: a device that only loses its name goes on.
+    // Expect: a device that only loses its name still works.
     rename(&one, "eth0", "old");
     reaches(&mut client, &mut server, "renamed");
     rename(&two, "eth0", "old");
@@ -110,7 +111,7 @@ fn name__taken_over_by_another_device() {
     let peer = ["type", "veth", "peer", "name", "far", "address", &macs[1]];
     one.run("ip", &[&["link", "add", "eth0", "address", &macs[0]][..], &peer[..]].concat());
     one.run("ip", &["link", "set", "far", "netns", &there, "name", "eth0"]);
-    // Its other end goes with it.
+    // This removes its other end as well.
     one.run("ip", &["link", "del", "old"]);
     for node in [&one, &two] {
         node.run("ip", &["link", "set", "eth0", "up"]);
@@ -118,14 +119,15 @@ fn name__taken_over_by_another_device() {
     reaches(&mut client, &mut server, "after");
 }
 
-/// `connect` knows of devices what the kernel said last, also long after the process has begun.
+/// `connect` uses the latest state of devices from the kernel, also long after the start of the
+/// process.
 fn device__that_is_down_is_reported_to_a_running_program() {
     let topology = Topology::pair();
     let [mut client, mut server] = [1, 2].map(|n| Puppet::start(&topology.node(n), PUPPET));
     server.ok("listen l 2:80");
     reaches(&mut client, &mut server, "up");
     topology.link(1, Link::Down);
-    // It hears of it soon, not at once; until then a request has no addressee.
+    // The process learns of the device after a short time. Until then a request has no receiver.
     let mut kind = || client.fails("connect t 2:80 timeout=200");
     wait::until("a refusal", || (kind() == "NetworkUnreachable").then_some(()));
     topology.link(1, Link::Up);

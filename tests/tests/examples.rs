@@ -1,4 +1,4 @@
-//! The examples of the crates, as their users run them.
+//! The examples of the crates, run as a user would.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -23,13 +23,13 @@ prp_tests::main! {
         tokio__answers_what_it_was_sent;
 }
 
-/// A program of these tests: the others lie beside it.
+/// A program of these tests. The others are in the same folder.
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
 /// A text longer than a segment.
 const TEXT_LEN: usize = 5000;
 
-/// The program at `path` beside those of these tests.
+/// The program at `path` in the folder of these tests' programs.
 fn program(path: &str) -> PathBuf {
     let program = Path::new(PUPPET).with_file_name(path);
     if !program.exists() {
@@ -38,7 +38,7 @@ fn program(path: &str) -> PathBuf {
     program
 }
 
-/// An example that serves, until it is dropped.
+/// A server example. It is killed when this is dropped.
 struct Server(Child);
 
 impl Server {
@@ -56,7 +56,7 @@ impl Drop for Server {
     }
 }
 
-/// What `example` on node 1 prints for `words`, once its server listens.
+/// Runs `example` on node 1 with `words` once its server listens; returns its output.
 fn client(topology: &Topology, example: &str, words: &[&str]) -> String {
     wait::until(format_args!("an answer for {example}"), || {
         let mut command = topology.node(1).command(program(example));
@@ -107,7 +107,7 @@ fn epoll__serves_prp_cat() {
     assert!(output.stdout == sent, "other bytes than were sent");
 }
 
-/// One member hears the other's lines, and of its coming and going.
+/// One member receives the other's lines, and messages when it joins and leaves.
 fn chat__members_read_each_other() {
     let topology = Topology::pair();
     let _server = Server::start(&topology, "examples/chat");
@@ -182,7 +182,7 @@ fn kv_store__keeps_values() {
     assert!(request(&["SET", "colour"]).starts_with("-ERR "));
 }
 
-/// The server writes down the beginning and the end of the client's connection.
+/// The server logs the begin and the end of the client's connection.
 fn log__has_both_ends_of_a_connection() {
     let topology = Topology::pair();
     let mut command = topology.node(2).command(program("examples/log"));

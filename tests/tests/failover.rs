@@ -1,4 +1,4 @@
-//! Streams that begin or end at a node of a ring, and leave a way that is dead for the other one.
+//! Streams that begin or end at a node of a ring, and move from a failed route to the other one.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use prp_routed::report::Question;
@@ -24,7 +24,7 @@ const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 const MIB: u64 = 1 << 20;
 
-/// A ring of four with a stream from node 1 on its way, whose best way is by node 2.
+/// A ring of four with a stream from node 1, whose best route is by node 2.
 struct Ring {
     topology: Topology,
     routers: Vec<(u8, Router)>,
@@ -34,8 +34,8 @@ struct Ring {
 
 impl Ring {
     fn started(test: &str, to: u8, routers: &[u8]) -> Self {
-        // So slow that the transfer cannot be over before something happens to it, however late
-        // this thread is.
+        // The link is so slow that the transfer cannot end before the failure, however late this
+        // thread runs.
         let topology = Topology::up("ring", ["4", "--rate", "400mbit"]);
         let routers =
             routers.iter().map(|n| (*n, Router::start(&topology.node(*n), ROUTED))).collect();
@@ -72,7 +72,7 @@ impl Ring {
     }
 }
 
-/// The kernel says at once that there is no carrier.
+/// The kernel reports at once that there is no carrier.
 fn cut__a_stream_to_a_neighbour_goes_round() {
     let ring = Ring::started("cut__a_stream_to_a_neighbour_goes_round", 2, &[1, 2, 3, 4]);
     assert_eq!(ring.forwarded(4), 0, "the short way first");
@@ -90,7 +90,8 @@ fn cut__a_stream_of_nodes_without_routers_goes_round() {
     ring.arrives();
 }
 
-/// Router 2 is dead, and its links have a carrier. Router 1 notices, for it probes, and tells.
+/// Router 2 is dead, while its links have a carrier. Router 1 notices by its probes, and announces
+/// it.
 fn silence__the_node_s_router_tells_of_a_dead_neighbour() {
     let test = "silence__the_node_s_router_tells_of_a_dead_neighbour";
     let mut ring = Ring::started(test, 3, &[1, 2, 3, 4]);
@@ -105,8 +106,8 @@ fn silence__the_node_s_router_tells_of_a_dead_neighbour() {
     ring.arrives();
 }
 
-/// No router is there to tell: timeouts do, at the sending end, and repeats that come by another
-/// way at the receiving one.
+/// No router announces it: the sending end notices by timeouts, the receiving end by
+/// retransmissions that arrive by another route.
 fn silence__nodes_without_routers_find_out_themselves() {
     let test = "silence__nodes_without_routers_find_out_themselves";
     let mut ring = Ring::started(test, 3, &[2, 4]);
@@ -116,27 +117,27 @@ fn silence__nodes_without_routers_find_out_themselves() {
     ring.arrives();
 }
 
-/// Too short for a connection to find out itself: its first request is repeated after 50 ms, and
-/// leaves by another way when two have had no answer (SPEC PRP-WAY-2).
+/// Too short for a connection to detect the failure itself: it repeats its first request after 50
+/// ms, and takes another route after two requests without an answer (SPEC PRP-WAY-2).
 const TOO_SHORT_TO_FIND_OUT: &str = "timeout=30";
 
-/// A listener on node `to`, whose end of every connection is dropped.
+/// A listener on node `to` that drops every connection.
 fn listener(topology: &Topology, to: u8) -> Puppet {
     let mut server = Puppet::start(&topology.node(to), PUPPET);
     server.ok(format!("listen l {to}:80"));
     server
 }
 
-/// Waits until a new connection to node `to` is established at once: until a router has told the
-/// process which way not to use. New ones begin each time with what it was told and nothing else.
+/// Waits until a new connection to node `to` is established at once, that is, until a router has
+/// announced the failed route to the process. Each new connection knows only those announcements.
 fn connects_at_once(client: &mut Puppet, to: u8) {
     wait::until("a connection at the first request", || {
         client.ask(format!("connect s {to}:80 {TOO_SHORT_TO_FIND_OUT}")).ok()
     });
 }
 
-/// Node 2's end of the link goes: node 1 has no router, its device is up and takes every frame, and
-/// only the kernel says that the link has no carrier.
+/// Node 2's end of the link is removed. Node 1 has no router, its device is up and accepts every
+/// frame, and only the kernel reports that the link has no carrier.
 fn carrier__alone_tells_a_process_of_a_cut() {
     let topology = Topology::up("ring", ["4"]);
     let _routers: Vec<_> = [3, 4].map(|n| Router::start(&topology.node(n), ROUTED)).into();
@@ -153,7 +154,7 @@ fn carrier__alone_tells_a_process_of_a_cut() {
     assert!(forwarded() > 0, "the way round");
 }
 
-/// Router 2 is dead, and its links have a carrier: only node 1's own router knows.
+/// Router 2 is dead, while its links have a carrier: only node 1's own router notices.
 fn router__alone_tells_a_process_of_a_dead_neighbour() {
     let topology = Topology::up("ring", ["4"]);
     let mut routers: Vec<_> = [1, 2, 3, 4].map(|n| Router::start(&topology.node(n), ROUTED)).into();

@@ -1,5 +1,5 @@
-//! Links that lose, double, delay and change frames, that are cut for a while, that flap: all of it
-//! arrives.
+//! Links that lose, duplicate, delay and change frames, that fail for a while, or that flap: all
+//! data arrive.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -35,7 +35,7 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 const MIB: u64 = 1 << 20;
 
-/// The program of users.
+/// The `wire` program.
 fn prp() -> &'static PathBuf {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| program::build("prp-tools", "prp", PUPPET))
@@ -50,13 +50,14 @@ fn scene(faults: &str, settings: &str, seed: u64) -> (Topology, Puppet, Puppet) 
     (topology, client, server)
 }
 
-/// Puppets on both nodes with a stream `s` between them: the client, with settings, and the server.
+/// Starts puppets on both nodes with a stream `s` between them. Returns the client, whose stream
+/// has `settings`, and the server.
 fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
     let (client, server, _) = stream::connected(PUPPET, topology, [1, 2], settings);
     (client, server)
 }
 
-/// How often something has happened, both ways together.
+/// The counter of a fault, both directions together.
 fn count(topology: &Topology, what: &str) -> u64 {
     let output = topology.topo(["faults"]);
     let words =
@@ -91,8 +92,8 @@ fn faults__double_and_late() {
     survives("faults__double_and_late", faults, "", 32, &["doubled", "late"]);
 }
 
-/// Only a checksum over the frame tells: PRP's is there unless an end does without. Over UDP the
-/// kernel has one of its own, and drops such datagrams itself.
+/// Only a checksum over the frame detects the change. Frames have PRP's checksum unless an end
+/// refuses it. Over UDP the kernel's checksum detects it, and the kernel drops such datagrams.
 fn faults__changed() {
     let seed = seed::of("faults__changed");
     let (topology, mut client, mut server) = scene("--corrupt 1%", "", seed);
@@ -106,7 +107,7 @@ fn faults__everything_at_once() {
     survives("faults__everything_at_once", faults, "", 32, &["lost", "doubled", "late"]);
 }
 
-/// What a user gets who sets nothing: 60 MB, as they were.
+/// With default settings 60 MB arrive unchanged.
 fn faults__a_file_by_prp_cat() {
     const BYTES: usize = 60_000_000;
     let seed = seed::of("faults__a_file_by_prp_cat");
@@ -145,7 +146,7 @@ fn faults__a_file_by_prp_cat() {
 
 fn faults__get_worse_and_better_meanwhile() {
     let seed = seed::of("faults__get_worse_and_better_meanwhile");
-    // Slow enough for the transfer to be still going on after the third one, whatever the machine.
+    // Slow enough for the transfer to last beyond the third outage on any machine.
     let (topology, mut client, mut server) = scene("--rate 20mbit", "", seed);
     exchange(&mut client, &mut server, seed, 16 * MIB, |_| {
         for loss in ["3%", "0%", "10%", "0%"] {
@@ -157,22 +158,22 @@ fn faults__get_worse_and_better_meanwhile() {
     assert!(count(&topology, "lost") > 0);
 }
 
-/// A segment takes 47 ms, and the first ones none, for there is room for them in the bucket of the
-/// link.
+/// A segment takes 47 ms on the link. The first ones take no time, since the token bucket of the
+/// link is full.
 fn slow__says_nothing_twice() {
     let topology = Topology::pair_with(["--rate", "256kbit"]);
     let (mut client, mut server) = connected(&topology, "");
     const BYTES: u64 = 100 << 10;
     stream::send(&mut client, &mut server, 1, BYTES);
     assert_eq!(client.ok("retransmitted s"), "0");
-    // Nor is anything else sent that takes the link's time.
+    // Nothing else is sent that would use the link.
     let queue = topology.node(1).run("tc", &["-s", "qdisc", "show", "dev", "eth0"]);
     let sent = queue.split(" Sent ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
     let sent: u64 = sent.unwrap_or_else(|| panic!("{queue}"));
     assert!(sent * 10 <= BYTES * 11, "{sent} bytes for {BYTES}: {queue}");
 }
 
-/// Neither end learns of it, as when a switch between them is off.
+/// No end loses its carrier, as when a switch between them fails.
 fn outage__of_the_whole_link() {
     let seed = seed::of("outage__of_the_whole_link");
     // Slow enough for the transfer to be still going on after the third one, whatever the machine.
@@ -182,7 +183,7 @@ fn outage__of_the_whole_link() {
             let before = count(&topology, "frames");
             wait::until("frames", || (count(&topology, "frames") > before + 500).then_some(()));
             topology.topo(["faults", "--loss", "100%"]);
-            // Several repeats are lost too.
+            // Several retransmissions are lost as well.
             let before = count(&topology, "lost");
             wait::until("losses", || (count(&topology, "lost") > before + 5).then_some(()));
             topology.topo(["faults", "--loss", "0%"]);
@@ -190,10 +191,10 @@ fn outage__of_the_whole_link() {
     });
 }
 
-/// The device goes down and up, again and again, in the hands of both ends.
+/// The devices of both ends repeatedly go down and up.
 fn outage__a_flapping_link() {
     let seed = seed::of("outage__a_flapping_link");
-    // Slow enough for the transfer to be still going on, whatever the machine.
+    // Slow enough for the transfer to be still going on, on any machine.
     let topology = Topology::pair_with(["--rate", "100mbit"]);
     let (mut client, mut server) = connected(&topology, "");
     exchange(&mut client, &mut server, seed, 16 * MIB, |_| {

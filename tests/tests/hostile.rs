@@ -1,6 +1,6 @@
-//! A station on the link that means harm, as far as frames go, or datagrams in them: established
-//! connections go on, memory stays, and the counters say what it was. (A station that can read the
-//! wire can do more; PRP is not encrypted.)
+//! An attacker on the link that sends forged frames or datagrams: established connections work on,
+//! memory is bounded, and the counters show the attack. (An attacker that can read the frames of
+//! others can do more; PRP is not encrypted.)
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::process::{Child, Stdio};
@@ -29,10 +29,12 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const ATTACKER: &str = env!("CARGO_BIN_EXE_attacker");
 const MIB: u64 = 1 << 20;
 
-/// KiB a process may grow by under attack: some backlogs and tables, not a place for every frame.
+/// Limit for the growth of a process under attack, in KiB: some backlogs and tables, but no entry
+/// per frame.
 const GROWTH: u64 = 64 << 10;
 
-/// A client on node 1 and a server on node 2 with a stream `s` between them; the client's address.
+/// Starts a client on node 1 and a server on node 2 with a stream `s` between them. Returns them
+/// and the client's address.
 fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet, String) {
     stream::connected(PUPPET, topology, [1, 2], settings)
 }
@@ -62,7 +64,7 @@ fn number(puppet: &mut Puppet, command: &str) -> u64 {
     puppet.ok(command).parse().expect("a number")
 }
 
-/// `server` has dropped at least `least` frames for this reason.
+/// Checks that `server` has dropped at least `least` frames for this reason.
 #[track_caller]
 fn assert_drops(server: &mut Puppet, reason: &str, least: u64) {
     let seen = number(server, &format!("drops s {reason}"));
@@ -70,7 +72,7 @@ fn assert_drops(server: &mut Puppet, reason: &str, least: u64) {
     assert!(seen >= least, "{seen} dropped as {reason}, {least} expected; all: {all}");
 }
 
-/// Node 1's own addresses in a stranger's hands: the connection ids are what the stranger has not.
+/// The attacker uses node 1's addresses, but does not know the connection ids.
 fn from_the_right_address(kind: &str, settings: &str, reason: &str) {
     const FRAMES: u32 = 50_000;
     let topology = Topology::pair();
@@ -80,7 +82,7 @@ fn from_the_right_address(kind: &str, settings: &str, reason: &str) {
     exchange(&mut client, &mut server, 1, 32 * MIB, |_| {
         ends_well(attack(&topology, 1, [&macs[0], &macs[1]], [&addr, "2:80"], kind, FRAMES));
     });
-    // A full ring loses the others before a thread has read them.
+    // The full ring loses the other frames before a thread has read them.
     assert_drops(&mut server, reason, u64::from(FRAMES) / 50);
     let after = number(&mut server, "rss");
     assert!(after < before + GROWTH, "{before} KiB became {after}");
@@ -90,12 +92,12 @@ fn blind__resets_from_the_right_address() {
     from_the_right_address("reset", "", "bad_id");
 }
 
-/// Against guessed segments only the checksum helps, whose key the two ends alone have.
+/// Only the checksum detects guessed segments: only the two ends have its key.
 fn blind__segments_from_the_right_address() {
     from_the_right_address("data", "", "bad_crc");
 }
 
-/// Node 3 on the same switch says it were node 1, with its own hardware address.
+/// Node 3 on the same switch claims to be node 1, with its own hardware address.
 fn third_node__claims_to_be_another_one() {
     let topology = Topology::up("star", ["3"]);
     let macs = [2, 3].map(|n| topology.node(n).field("mac"));
@@ -109,8 +111,8 @@ fn third_node__claims_to_be_another_one() {
     assert_drops(&mut server, "bad_source", 1000);
 }
 
-/// Node 3 asks for a million connections, each another one; node 1 goes on, and new ones of it are
-/// served.
+/// Node 3 requests a million different connections. The connection of node 1 works on, and its new
+/// ones are accepted.
 fn requests__a_million_beside_a_transfer() {
     let topology = Topology::up("star", ["3"]);
     let macs = [2, 3].map(|n| topology.node(n).field("mac"));
@@ -123,7 +125,7 @@ fn requests__a_million_beside_a_transfer() {
     let after = number(&mut server, "rss");
     assert!(after < before + GROWTH, "{before} KiB became {after}");
     assert_drops(&mut server, "peer_limit", 1000);
-    // While the leftovers of the flood are still there.
+    // While the half-open connections of the flood still exist.
     client.ok("connect t 2:80");
     client.ok("write t here");
 }
@@ -139,7 +141,7 @@ fn ports__closed_ones_at_line_rate() {
             ends_well(attack(&topology, 3, [&macs[0], &macs[1]], addrs, kind, 100_000));
         }
     });
-    // The requests among them are refused all the same, by the process that answers for the node.
+    // The process that answers for the node refuses the requests among them.
     assert_drops(&mut server, "not_our_port", 1000);
     let after = number(&mut server, "rss");
     assert!(after < before + GROWTH, "{before} KiB became {after}");
@@ -153,12 +155,12 @@ fn sizes__cut_and_contradictory_frames() {
         ends_well(attack(&topology, 1, [&macs[0], &macs[1]], [&addr, "2:80"], "sizes", 50_000));
     });
     assert_drops(&mut server, "bad_length", 1000);
-    // Those without whole headers are stopped by the filter in the kernel.
+    // The filter in the kernel drops those without whole headers.
     assert_drops(&mut server, "truncated", 0);
 }
 
-/// Frames that were right once, sent again and again: while their connection is established, and
-/// when its ports belong to the next one.
+/// Replays of valid frames: while their connection is established, and when its ports belong to the
+/// next connection.
 fn replay__of_the_same_connection_and_of_one_that_is_over() {
     let topology = Topology::pair();
     let file = TempFile::new("");
@@ -172,7 +174,7 @@ fn replay__of_the_same_connection_and_of_one_that_is_over() {
         command.args(["eth0", "replay", &path, "20"]).stdout(Stdio::null());
         assert!(command.status().expect("the attacker starts").success());
     };
-    // Trains are too long to be sent again as they were seen.
+    // Captured trains are too long to be sent again.
     if is_over_udp() {
         topology.node(1).run("ethtool", &["-K", "eth0", "tx-udp-segmentation", "off"]);
     }
@@ -182,21 +184,21 @@ fn replay__of_the_same_connection_and_of_one_that_is_over() {
         recorder.next_line();
         replay();
     });
-    // Too old for the acknowledgements in them to be of any use, most of them.
+    // Most of the acknowledgements in them are too old to be accepted.
     let seen = ["bad_ack", "duplicate"].map(|why| number(&mut server, &format!("drops s {why}")));
     assert!(seen[0] + seen[1] > 1000, "{seen:?}");
     for end in [&mut client, &mut server] {
         end.ok("drop s");
     }
-    // The same two addresses again: with another id, and another key.
+    // A new connection between the same two addresses has another id, and another key.
     let again = format!("connect s 2:80 port={port}");
     wait::until("the port", || client.ask(&again).ok());
     server.ok("accept l s");
     exchange(&mut client, &mut server, 1, 32 * MIB, |_| replay());
 }
 
-/// A user edits prphosts while everything runs: nonsense is ignored, and what is right is put in
-/// force.
+/// A user edits prphosts while everything runs: a file with mistakes is ignored, and a correct one
+/// is put in force.
 fn hosts__swapped_again_and_again_under_load() {
     let topology = Topology::pair();
     let good = topology.node(1).hosts();

@@ -1,5 +1,5 @@
-//! What can be wrong with prphosts and with privileges, and what the program is told: something
-//! that says what is wrong and where, at once.
+//! Mistakes in prphosts and missing privileges: the program gets an error at once that names the
+//! cause and its place.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::path::Path;
@@ -38,7 +38,7 @@ fn puppet_with(topology: &Topology, hosts: &Path) -> Puppet {
     Puppet::run("puppet", topology.node(1).command_with_hosts(hosts, PUPPET))
 }
 
-/// What a process on node 1 with this prphosts gets as error when it listens, and when it connects.
+/// The errors of a process on node 1 with this prphosts when it listens, and when it connects.
 fn refusal(hosts: &Path) -> (String, String) {
     let topology = Topology::pair();
     let mut puppet = puppet_with(&topology, hosts);
@@ -79,14 +79,14 @@ fn hosts__unreadable() {
     let file = TempFile::new(topology.node(1).hosts());
     let locked = std::fs::Permissions::from_mode(0o000);
     std::fs::set_permissions(file.path(), locked).expect("our file");
-    // Root may read what no other user may, unless it gives that up.
+    // Root may read every file, unless it drops that capability.
     let mut command = topology.node(1).command_with_hosts(file.path(), "setpriv");
     without(&mut command, "-dac_override,-dac_read_search");
     let message = Puppet::run("puppet", command).message("connect s 2:80");
     assert_says(&message, "PermissionDenied", &[&file.path().to_string_lossy()]);
 }
 
-/// Takes capabilities from what `setpriv` is to start, and starts a puppet.
+/// Starts a puppet by `setpriv`, which drops capabilities.
 fn without(setpriv: &mut Command, capabilities: &str) {
     setpriv.arg(format!("--bounding-set={capabilities}"));
     setpriv.arg(format!("--inh-caps={capabilities}")).arg(PUPPET);
@@ -132,7 +132,7 @@ fn hosts__unknown_device() {
     let text = "1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 eth7 beta\n";
     let file = TempFile::new(text);
     let mut puppet = puppet_with(&topology, file.path());
-    // What does not need the device works.
+    // Operations without the device work.
     puppet.ok("listen l 1:80");
     assert_says(&puppet.message("connect s 2:80"), "HostUnreachable", &["2"]);
     assert_says(&puppet.message("connect s 1:81 device=eth9"), "NotFound", &["eth9"]);
@@ -148,7 +148,7 @@ fn hosts__node_without_a_line() {
     assert_says(&puppet.message("connect s 2:99999"), "InvalidInput", &["port"]);
 }
 
-/// Frames to no host, or from none: silence, and a connect that ends in time.
+/// Wrong hardware addresses: frames have no answer, and connect times out.
 fn hosts__wrong_address_of_a_peer() {
     let topology = Topology::pair();
     let text = "1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:99:02 eth0 beta\n";
@@ -176,7 +176,7 @@ fn hosts__changed_while_in_use() {
     assert_eq!(server.ok("read s 9"), "on");
 }
 
-/// A mistake made while programs run changes nothing for them.
+/// A mistake does not affect programs that already run.
 fn hosts__spoilt_while_in_use() {
     let topology = Topology::pair();
     let file = TempFile::new(topology.node(1).hosts());
@@ -186,7 +186,7 @@ fn hosts__spoilt_while_in_use() {
     client.ok("connect s node2:80");
     file.replace("what is this\n");
     client.ok("connect t node2:80");
-    // Expect: a process that starts now is told.
+    // Expect: a process that starts now gets an error.
     let mut late = puppet_with(&topology, file.path());
     assert_eq!(late.fails("connect s node2:80"), "InvalidData");
 }
@@ -231,7 +231,7 @@ fn privilege__nobody() {
     if topology.is_rootless() {
         prp_tests::harness::skip("root, to become nobody");
     }
-    // Where the user `nobody` may run it.
+    // A path at which the user `nobody` may run it.
     let program = TempFile::copy(PUPPET);
     let mut command = topology.node(1).command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program.path());

@@ -1,4 +1,4 @@
-//! Routers whose kernel forwards by itself, beside those that do it all in user space.
+//! Routers whose kernel forwards frames, and routers that forward all frames in user space.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use prp_routed::report::{KernelStatus, Question};
 use prp_tests::harness::skip;
 use prp_tests::puppet::Puppet;
-use prp_tests::router::{NobodysRunDir, Router, ask};
+use prp_tests::router::{Router, UnprivilegedRunDir, ask};
 use prp_tests::scratch::TempFile;
 use prp_tests::seed;
 use prp_tests::stream::{self, send};
@@ -31,7 +31,7 @@ const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 const ATTACKER: &str = env!("CARGO_BIN_EXE_attacker");
 const MIB: u64 = 1 << 20;
 
-/// A chain, and root in it: no user of a user namespace may give the kernel programs.
+/// A chain, as root of the machine: root of a user namespace may not load programs into the kernel.
 fn chain(nodes: &str) -> Topology {
     let topology = Topology::up("chain", [nodes]);
     if topology.is_rootless() {
@@ -82,7 +82,7 @@ fn auto__the_kernel_forwards_and_is_counted() {
     stream_through(&topology, 3, 16 * MIB, "auto__the_kernel_forwards_and_is_counted");
     let (counted, status) = (counters(&node), ask(&node, ASK, &Question::Status));
     let frames = number(&counted, "/forwarded_frames");
-    // Expect: all of it went by the kernel, and is in all the counters there are.
+    // Expect: the kernel forwarded all frames, and all counters include them.
     assert_eq!(number(&counted, "/forwarded_by_kernel"), frames, "{counted}");
     assert!(number(&counted, "/forwarded_bytes") > 16 * MIB, "{counted}");
     let devices = |name: &str| -> u64 {
@@ -94,7 +94,7 @@ fn auto__the_kernel_forwards_and_is_counted() {
     assert!(metrics.as_str().expect("text").contains(&line), "{metrics}");
 }
 
-/// Requests from node 1 to `to`, which need not be there.
+/// Requests from node 1 to `to`, which need not exist.
 fn frames(topology: &Topology, to: &str, count: &str) {
     frames_of("request", topology, to, count);
 }
@@ -151,7 +151,7 @@ fn auto__a_device_made_again_is_served_in_user_space() {
     }
     wait::until("it to be noticed", || router.log().contains("is another one").then_some(()));
     assert!(forwarding_state(&two).ends_with("comes by eth0"), "{}", forwarding_state(&two));
-    // Expect: what comes by it goes through the daemon, and what leaves by it does not.
+    // Expect: frames that arrive at it pass through the daemon, and frames that leave by it do not.
     let earlier = counters(&two);
     stream_through(&topology, 3, MIB, "auto__a_device_made_again_is_served_in_user_space");
     let after = counters(&two);
@@ -160,7 +160,7 @@ fn auto__a_device_made_again_is_served_in_user_space() {
     assert!(kernel > 0 && all - kernel > MIB / 1500, "{earlier} {after}");
 }
 
-/// Whole frames for a link that takes them no more are not the kernel's.
+/// The kernel does not forward frames that exceed the new MTU of a link.
 fn auto__a_lowered_mtu_is_noticed() {
     let topology = chain("3");
     let node = topology.node(2);
@@ -168,12 +168,12 @@ fn auto__a_lowered_mtu_is_noticed() {
     frames_of("data", &topology, "3:80", "32");
     assert!(by_kernel(&node) > 0);
     node.run("ip", &["link", "set", "eth1", "mtu", "1400"]);
-    // By the device at first, and by the router once it has heard of the change.
+    // The device drops them at first, and the router once it knows the new MTU.
     wait::until("the router to find a frame too big", || {
         frames_of("data", &topology, "3:80", "1");
         (number(&counters(&node), "/dropped/too_big") > 0).then_some(())
     });
-    // Expect: small ones still go.
+    // Expect: small frames still pass.
     let before = by_kernel(&node);
     frames(&topology, "3:80", "10");
     assert_eq!(by_kernel(&node), before + 10);
@@ -206,7 +206,7 @@ fn mixed__three_routers_of_which_one_does_it_itself() {
 fn with_one_capability(
     node: &Node<'_>,
     program: &TempFile,
-    dir: &NobodysRunDir,
+    dir: &UnprivilegedRunDir,
     kernel_forwarding: &str,
 ) -> Command {
     let mut command = node.command("setpriv");
@@ -223,7 +223,7 @@ fn required__fails_where_it_may_not_and_auto_says_why() {
     const WHY: &str = "needs CAP_BPF and CAP_NET_ADMIN";
     let topology = chain("3");
     let node = topology.node(2);
-    let (program, dir) = (TempFile::copy(ROUTED), NobodysRunDir::new(ASK));
+    let (program, dir) = (TempFile::copy(ROUTED), UnprivilegedRunDir::new(ASK));
     let mut command = with_one_capability(&node, &program, &dir, "required");
     let Output { status, stderr, .. } = command.output().expect("topo runs");
     let stderr = String::from_utf8_lossy(&stderr);

@@ -1,4 +1,4 @@
-//! Processes that come, go and die, and what the others see of it.
+//! Processes that start, exit and are killed, and the effects on others.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::thread;
@@ -43,16 +43,17 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
 /// More than the buffers of both ends hold.
-const MUCH: u64 = 4 << 20;
+const BEYOND_BUFFERS: u64 = 4 << 20;
 
-/// What fits the buffers of both ends, so that writing it does not wait for a reader.
+/// Bytes that fit into the buffers of both ends, so that writing them does not block.
 const SOME: u64 = 400_000;
 
 fn puppet(topology: &Topology, node: u8) -> Puppet {
     Puppet::start(&topology.node(node), PUPPET)
 }
 
-/// Puppets on both nodes with a stream `s` between them; the client, on node 1, with settings.
+/// Starts puppets on both nodes with a stream `s` between them. The client on node 1 has
+/// `settings`.
 fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
     let (client, server, _) = stream::connected(PUPPET, topology, [1, 2], settings);
     (client, server)
@@ -65,14 +66,14 @@ fn half_close__question_and_answer() {
     client.ok("shutdown s write");
     assert_eq!(client.fails("write s x"), "BrokenPipe");
     assert_eq!(server.ok("drain s"), question);
-    server.ok(format!("bg send send s 2 {MUCH}"));
-    let answer = client.ok(format!("take s {MUCH}"));
+    server.ok(format!("bg send send s 2 {BEYOND_BUFFERS}"));
+    let answer = client.ok(format!("take s {BEYOND_BUFFERS}"));
     assert_eq!(server.ok("join send"), answer);
     server.ok("drop s");
     assert_eq!(client.ok("read s 1"), "");
 }
 
-/// The client writes and ends, in its own way; only then the server begins to read.
+/// The client writes and ends by `ending`. Only then the server begins to read.
 fn delivers(ends: &[&str]) {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -110,7 +111,7 @@ fn exit__with_an_idle_stream_is_the_end_of_it() {
     assert_eq!(client.wait(), 0);
 }
 
-/// The client has data it never read when it ends.
+/// The client has unread data when it ends.
 fn resets(ends: &[&str]) {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -132,22 +133,22 @@ fn exit__with_data_unread_and_leaked_resets() {
     resets(&["forget s", "exit 0"]);
 }
 
-/// An outage that is shorter than exit has patience costs nothing: the end waits as long for a
-/// stream that is established.
+/// An outage that is shorter than the time limit at exit loses no data: at exit the process waits
+/// up to this limit for an established stream.
 fn exit__survives_an_outage() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
     topology.link(1, Link::Down);
     let sent = client.ok(format!("send s 5 {SOME}"));
     client.send("return");
-    // Longer than any pause between two repeats of the first second.
+    // Longer than any pause between two retransmissions in the first second.
     thread::sleep(Duration::from_secs(3));
     topology.link(1, Link::Up);
     assert_eq!(server.ok("drain s"), sent);
     assert_eq!(client.wait(), 0);
 }
 
-/// A program that leaves in its own way, and the server that has accepted a stream `s` of it.
+/// The program `leaver` that exits as `how` says, and the server that has accepted its stream `s`.
 fn leaver(topology: &Topology, how: &str) -> (Puppet, Puppet) {
     let mut server = puppet(topology, 2);
     server.ok("listen l 2:80");
@@ -165,12 +166,13 @@ fn exit__by_quick_exit_delivers() {
     assert_eq!(client.wait(), 0);
 }
 
-/// What a process reads while it exits was not ended by its peer, and must not read as if it were.
+/// While a process exits, its reads must not return the end of the stream if the peer has not
+/// closed it.
 fn exit__other_threads_read_no_end() {
     let topology = Topology::pair();
     let (mut client, mut server) = leaver(&topology, "reader");
     server.ok("accept l read");
-    // The process is on its way out, and waits for the other connection to be read.
+    // The process is exiting, and waits until the other connection is read.
     assert_eq!(server.ok("read read 1"), "");
     server.ok("drop read");
     assert_eq!(server.ok("drain s"), Tally::expected(1, SOME).to_string());
@@ -187,7 +189,7 @@ fn exit__handlers_of_the_program_may_write() {
     assert_eq!(client.wait(), 0);
 }
 
-/// Data that will never be acknowledged does not keep a process for ever.
+/// A process with data that are never acknowledged still ends.
 fn exit__ends_though_the_peer_is_dead() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -197,8 +199,8 @@ fn exit__ends_though_the_peer_is_dead() {
     assert_eq!(client.wait(), 0);
 }
 
-/// With no process on its node to speak for it, a killed peer is silent: what is not acknowledged
-/// times out.
+/// If no process on its node answers for a killed peer, there is no answer: unacknowledged data
+/// time out.
 fn kill__survivor_that_writes_times_out() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, " user_timeout=500");
@@ -216,8 +218,8 @@ fn kill__survivor_that_waits_times_out_by_keepalive() {
     assert_eq!(client.fails("join read"), "TimedOut");
 }
 
-/// A process of the dead one's node answers for it, if it is asked: a writer asks after timeouts,
-/// a reader by keepalive.
+/// Another process of that node answers for the killed one: to a writer's retransmissions and to a
+/// reader's keepalives.
 fn kill__survivor_is_reset_by_another_process_of_the_node() {
     for (settings, last_words) in [("", "write s hello?"), (" keepalive=100", "bg wait read s 1")] {
         let topology = Topology::pair();
@@ -228,8 +230,8 @@ fn kill__survivor_is_reset_by_another_process_of_the_node() {
         client.ok(last_words);
         let read = if settings.is_empty() { "read s 1" } else { "join wait" };
         assert_eq!(client.fails(read), "ConnectionReset");
-        // Expect: a new request to the dead process' port is answered, and the other's own port is
-        // its own.
+        // Expect: a new request to the dead process' port has an answer, and the other process
+        // keeps its own port.
         assert_eq!(client.fails("connect again 2:80"), "ConnectionRefused");
         client.ok("connect more 2:99");
     }
@@ -273,7 +275,7 @@ fn port__belongs_to_one_process() {
     one.ok("listen l 1:80");
     assert_eq!(two.fails("listen l 1:80"), "AddrInUse");
     assert_eq!(one.fails("listen again 1:80"), "AddrInUse");
-    // Expect: the same number on another node, and another one on this, do not matter.
+    // Expect: the same port on another node, and another port on this node, are free.
     puppet(&topology, 2).ok("listen l 2:80");
     two.ok("listen l 1:81");
     one.ok("drop l");
@@ -309,12 +311,12 @@ fn port__is_free_again_after_exit() {
     two.ok("listen l 1:80");
 }
 
-/// With kernel TCP the kernel is always there to refuse; without a PRP process a node is silent.
+/// With TCP the kernel always refuses. Without a PRP process, a node does not answer.
 fn connect__no_process_on_the_node_times_out() {
     let topology = Topology::pair();
     let mut client = puppet(&topology, 1);
     assert_eq!(client.fails("connect s 2:80 timeout=300"), "TimedOut");
-    // No process can listen on port 0, and none is asked.
+    // No process can listen on port 0, and `connect` sends no request to it.
     assert_eq!(client.fails("connect s 2:0 timeout=300"), "InvalidInput");
 }
 
@@ -342,8 +344,8 @@ fn connect__refused_after_the_steward_has_died() {
     assert_eq!(client.fails("connect s 2:80"), "ConnectionRefused");
 }
 
-/// Neither listens; the process that is first may be refused by the other's process before that has
-/// asked, as with TCP.
+/// Neither listens. The first process may be refused by the other one before that sends its own
+/// request, as with TCP.
 fn connect__both_ends_at_once() {
     let topology = Topology::pair();
     let (mut one, mut two) = (puppet(&topology, 1), puppet(&topology, 2));

@@ -1,5 +1,5 @@
-//! A process of another user, without any privilege, against the processes of its node and their
-//! router (docs/trust.md).
+//! Attacks of an unprivileged process of another user on the processes of its node and their router
+//! (docs/trust.md).
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::{BufRead, BufReader};
@@ -38,7 +38,7 @@ const RUN_DIR: &str = "PRP_RUN_DIR";
 /// Seconds after which an attacker ends by itself.
 const SECONDS: &str = "60";
 
-/// An attacker on node 2 without privileges. It is user 65534 where there is one; in the user
+/// An attacker on node 2 without privileges. It runs as user 65534 if that user exists. In the user
 /// namespace of an ordinary user it is the same user as the others, without their capabilities.
 /// Killed when dropped.
 struct Attacker {
@@ -48,14 +48,14 @@ struct Attacker {
 }
 
 impl Attacker {
-    /// Once the attack goes on.
+    /// Starts it, and waits until the attack has begun.
     fn start(topology: &Topology, kind: &str, seconds: &str) -> Self {
         Self::run(topology, topology.node(2).command("setpriv"), [kind, "2", seconds])
     }
 
     /// As [`Self::start`]; `setpriv` is a command that runs setpriv(1) on node 2.
     fn run(topology: &Topology, mut setpriv: Command, words: [&str; 3]) -> Self {
-        // Where it is built other users may not read.
+        // Other users may not read the folder where it is built.
         let program = TempFile::copy(ATTACKER);
         let command = &mut setpriv;
         if !topology.is_rootless() {
@@ -76,7 +76,7 @@ impl Attacker {
         line.trim_end().to_owned()
     }
 
-    /// What it counted, once it has ended by itself.
+    /// Waits for its end; returns its counters.
     fn count(mut self) -> usize {
         let line = self.line();
         line.parse().unwrap_or_else(|_| panic!("a number, not {line:?}"))
@@ -90,8 +90,8 @@ impl Drop for Attacker {
     }
 }
 
-/// New processes of root on node 2 are served as ever: streams, the router's answers, and its
-/// memory of what a killed process had.
+/// New processes of root on node 2 work as before: streams, the router's answers, and its resets of
+/// a killed process's connections.
 fn is_served(topology: &Topology, processes: u64) {
     let node = topology.node(2);
     let mut client = Puppet::start(&topology.node(1), PUPPET);
@@ -124,7 +124,7 @@ fn registered(topology: &Topology) -> u64 {
 
 fn squat__no_process_trusts_a_name() {
     let topology = Topology::pair();
-    // Before any other process, and for long enough to see what comes after it.
+    // It starts before all other processes, and runs for as long as they do.
     let attacker = Attacker::start(&topology, "squat", "8");
     let mut server = Puppet::start(&topology.node(2), PUPPET);
     let mut client = Puppet::start(&topology.node(1), PUPPET);
@@ -136,12 +136,13 @@ fn squat__no_process_trusts_a_name() {
     let _router = router(&topology);
     is_served(&topology, 0);
     assert_eq!(attacker.count(), 0, "no process connects, and nothing is said");
-    // What it said at those names is no other process's business either.
+    // Its answers at those names affect no other process.
     client.ok("write s again");
     assert_eq!(server.ok("read s 5"), "again");
 }
 
-/// Where other users may put sockets, a path does not tell which user listens at it.
+/// If other users may write to a folder, the path of a socket does not identify the user that
+/// listens.
 fn impersonate__no_process_believes_another_router() {
     let topology = Topology::pair();
     if topology.is_rootless() {
@@ -188,7 +189,8 @@ fn descriptors__no_process_waits_for_a_stranger_s() {
     let attacker = Attacker::start(&topology, "descriptors", "3");
     is_served(&topology, 0);
     let taken = attacker.count();
-    // Before Linux 6.16 the kernel takes them; then it is frames alone that do not wait.
+    // Before Linux 6.16 the kernel accepts them. Then the test only checks that frames are not
+    // delayed.
     if taken == 0 {
         is_served(&topology, 0);
     }
@@ -201,7 +203,7 @@ fn ledgers__made_up_ones_keep_no_process_waiting() {
     is_served(&topology, 0);
 }
 
-/// What a process holds at its ports' names is names. The steward's is one of them.
+/// A process only binds the names of its ports, one of them the steward's, and listens at none.
 fn claims__take_nothing_and_listen_to_no_process() {
     let topology = Topology::pair();
     let mut server = Puppet::start(&topology.node(2), PUPPET);
@@ -216,7 +218,8 @@ fn claims__take_nothing_and_listen_to_no_process() {
     assert!(!sockets.lines().filter(of_prp).any(listening), "{sockets}");
 }
 
-/// Node, EtherType and hardware addresses of what such a program sends are not its caller's choice.
+/// The caller cannot choose the node, EtherType and hardware address with which such a program
+/// sends.
 fn privileged__a_program_takes_nothing_from_its_caller() {
     let topology = Topology::pair();
     if topology.is_rootless() {
@@ -232,7 +235,7 @@ fn privileged__a_program_takes_nothing_from_its_caller() {
     let mut command = node.command_with_hosts("/nowhere/prphosts".as_ref(), "setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(path);
     let mut puppet = Puppet::run("a privileged puppet of nobody", command);
-    // Either way it is the machine's own prphosts that it speaks of.
+    // In both cases the error names the machine's own prphosts.
     match puppet.ask("listen l 2:80") {
         Ok(_) => {}
         Err((_, text)) => assert!(text.contains("/etc/prphosts"), "{text}"),

@@ -1,4 +1,4 @@
-//! Many connections, many processes, and servers that wait for many things at once.
+//! Many connections, many processes, and servers that wait for many events at the same time.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::process::Command;
@@ -22,7 +22,7 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const EPOLL: &str = env!("CARGO_BIN_EXE_epoll_echo");
 
-/// Lets `connections` connections from `node` talk to the echo server at `addr`.
+/// Runs `connections` connections from `node` to the echo server at `addr`.
 fn many_connections(node: &Node<'_>, addr: &str, connections: u32, bytes: u32, rounds: u32) {
     let numbers = [connections, bytes, rounds].map(|n| n.to_string());
     let mut command = node.command(env!("CARGO_BIN_EXE_many_connections"));
@@ -31,7 +31,7 @@ fn many_connections(node: &Node<'_>, addr: &str, connections: u32, bytes: u32, r
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Starts an echo server that says `ok ADDR` once it listens.
+/// Starts an echo server that prints `ok ADDR` once it listens.
 fn server(mut command: Command, args: &[&str]) -> Puppet {
     command.args(args);
     let mut server = Puppet::run(format!("{command:?}"), command);
@@ -47,7 +47,7 @@ fn connections__five_hundred_in_one_process() {
     many_connections(&topology.node(1), "2:80", 500, 20_000, 3);
 }
 
-/// Beyond the buffers, which have memory for what is in them only.
+/// Without the buffers, which have memory only for their content.
 fn connections__five_hundred_idle_ones_need_little_memory() {
     const CONNECTIONS: u64 = 500;
     const MOST_KIB: u64 = 16;
@@ -57,7 +57,7 @@ fn connections__five_hundred_idle_ones_need_little_memory() {
     let mut before = Vec::new();
     for n in 0..=CONNECTIONS {
         if n == 1 {
-            // The first connection brings what all of them share.
+            // The first connection allocates the memory that all share.
             before = [&mut client, &mut server].map(rss).to_vec();
         }
         client.ok(format!("connect s{n} 2:80"));
@@ -85,7 +85,7 @@ fn processes__sixteen_on_a_node_all_talking() {
     for (number, process) in all.iter_mut().enumerate() {
         process.ok(format!("listen l 1:{}", 100 + number));
     }
-    // A ring: every node has a stream to the next one, and one from the one before.
+    // A ring: every process has a stream to the next one, and one from the previous one.
     for number in 0..PROCESSES {
         let next = (number + 1) % PROCESSES;
         all[number].ok(format!("connect next 1:{}", 100 + next));
@@ -114,7 +114,7 @@ fn epoll(trigger: &str) {
     let topology = Topology::pair();
     let _server = server(topology.node(2).command(EPOLL), &["2:80", trigger]);
     many_connections(&topology.node(1), "2:80", 64, 100_000, 4);
-    // Small messages over many connections, for the wakeups.
+    // Small messages over many connections, to test wake-ups.
     many_connections(&topology.node(1), "2:80", 100, 10, 10);
 }
 

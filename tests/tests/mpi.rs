@@ -45,15 +45,14 @@ prp_tests::main! {
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
-/// Within this a job that has failed is over; the time is from the failure to the end on a loaded
-/// machine.
+/// Time limit from the failure of a job to its end, on a loaded machine.
 const BOUND: Duration = Duration::from_secs(20);
 
 /// The folder with launcher, compiler and library.
 static PROGRAMS: LazyLock<PathBuf> =
     LazyLock::new(|| program::build_all(&["prp-mpi-abi", "prp-mpirun"], SIBLING));
 
-/// Where the programs in C are.
+/// The folder of the C sources.
 fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-mpi-abi/tests/programs")
 }
@@ -87,7 +86,7 @@ fn build() {
     LazyLock::force(&BUILT);
 }
 
-/// What a job has printed and how it has ended.
+/// The output of a job, and its exit status.
 struct Job {
     status: Option<i32>,
     output: String,
@@ -118,13 +117,13 @@ fn run_hung(ranks: &str, argument: &str) -> Job {
     finish(command, "wrong", argument)
 }
 
-/// All was well.
+/// The job succeeded.
 fn check(job: &Job, says: &str) {
     assert_eq!(job.status, Some(0), "{}", job.errors);
     assert!(job.output.contains(says), "{}", job.output);
 }
 
-/// The job ended with this status, and said all of this.
+/// The job ended with this status, and its output has all of these texts.
 fn check_failed(job: &Job, status: i32, says: &[&str]) {
     assert_eq!(job.status, Some(status), "{}", job.errors);
     for words in says {
@@ -144,7 +143,7 @@ fn collectives__any_number_of_ranks() {
     }
 }
 
-/// Runs the collective operations with algorithms that the environment sets.
+/// Runs the collective operations with the algorithms that the environment sets.
 fn run_set(ranks: &str, settings: &str) -> Job {
     let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
     command.env("PRP_MPI_HANG_SECONDS", "30").env("PRP_MPI_COLLECTIVES", settings);
@@ -165,7 +164,7 @@ fn collectives__by_every_algorithm_that_can_be_set() {
             let call = format!("MPI_{}{}", call[..1].to_uppercase(), &call[1..]);
             assert!(job.errors.contains(&format!("rank 3: {call} by {algorithm}")), "{setting}");
         }
-        // What cannot be done by the algorithm that is set is done by the other one.
+        // If the selected algorithm cannot do an operation, the other one does it.
         check(&run_set("3", &set.join(",")), "all well");
     }
     check_failed(&run_set("1", "bcast=ring"), 1, &["bcast=tree|spread"]);
@@ -345,7 +344,7 @@ fn words__need_not_be_text() {
     let mut launcher = Command::new(PROGRAMS.join("prp-mpirun"));
     launcher.args(["-n", "2"]).arg(&program).env("TMPDIR", &folder);
     check(&output(&mut launcher), "all well");
-    // Alone, where a launcher of another kind seems to have started it.
+    // A single process, with the environment variables of another launcher.
     let mut alone = Command::new(&program);
     check_failed(&output(alone.env("PMIX_RANK", "0")), 1, &["prp-mpirun -n N"]);
 }

@@ -1,5 +1,5 @@
-//! The applications of the papers (`prp-mpi/examples`): each compares its result with that of its
-//! sequential program, by itself.
+//! The applications of the papers (`prp-mpi/examples`). Each compares its result with that of its
+//! sequential program.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ prp_tests::main! {
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 
-/// Each with the size at which it takes some 10 ms here.
+/// The applications, each with a size for which it takes about 10 ms.
 const APPLICATIONS: [(&str, &str); 8] = [
     ("cg", "64"),
     ("cnn", "32"),
@@ -55,7 +55,7 @@ fn build() {
     LazyLock::force(&BUILT);
 }
 
-/// Runs an application; its exit status and all it printed.
+/// Runs an application; returns its exit status and its output.
 fn run(launcher: &[&str], name: &str, words: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
     command.env("PRP_MPI_HANG_SECONDS", "30").args(launcher).arg(BUILT.join(name)).args(words);
@@ -65,7 +65,7 @@ fn run(launcher: &[&str], name: &str, words: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), printed + &errors)
 }
 
-/// Runs some of the applications; each must say that all it has checked is well.
+/// Runs some of the applications; each must report that its result is correct.
 fn all_agree(launcher: &[&str], chosen: impl Fn(&str) -> bool) {
     for (name, size) in APPLICATIONS.into_iter().filter(|(name, _)| chosen(name)) {
         let (status, printed) = run(launcher, name, &["--size", size, "--report"]);
@@ -89,8 +89,7 @@ fn every__is_its_sequential_program_on_a_link_that_loses_frames() {
     agree_despite_loss(|name| name != "multigrid");
 }
 
-/// Its ranks alternate so often that it takes longer than all others together where other programs
-/// want the processors.
+/// Its ranks alternate so often that it takes longer than all others together on a loaded machine.
 fn multigrid__is_its_sequential_program_on_a_link_that_loses_frames() {
     agree_despite_loss(|name| name == "multigrid");
 }
@@ -108,7 +107,7 @@ fn multigrid__too_few_cycles_are_found() {
     assert!(printed.contains("check form1 WRONG"), "{printed}");
 }
 
-/// A rank with fewer rows than columns compares all of its rows, and no others.
+/// A rank with fewer rows than columns compares exactly its own rows.
 fn heat__rows_differ_from_columns() {
     for rows in ["4", "7", "90"] {
         let words = ["--size", "64", "--rows", rows, "--report"];

@@ -1,5 +1,5 @@
-//! Receives that are released before their message is there: a program in C does with their buffers
-//! what programs do, on this machine and on a link that loses frames.
+//! Receives that are released before their message has arrived. A C program uses their buffers as
+//! ordinary programs do, on one machine and on a link that loses frames.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ prp_tests::main! {
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 
-/// What the program does, and on how many ranks.
+/// The cases of the program, with their number of ranks.
 const CASES: [(&str, &str); 8] = [
     ("before_header", "2"),
     ("after_header", "2"),
@@ -58,15 +58,16 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     folder
 });
 
-/// How often a program runs until one of its receives is released. On a busy machine one run in
-/// some tens has none.
+/// Maximum number of runs until one of a program's receives is released. On a busy machine a few
+/// runs in a hundred have none.
 const MOST_RUNS: usize = 20;
 
 fn build() {
     LazyLock::force(&BUILT);
 }
 
-/// Runs a job: the variable, words of prp-mpirun, program and words; its status and all it printed.
+/// Runs a job with the variable, the arguments of prp-mpirun, the program and its arguments;
+/// returns its status and its output.
 fn run(early: &str, launcher: &[&str], words: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
     command.env("PRP_MPI_HANG_SECONDS", "30").env("PRP_MPI_EARLY_RELEASE", early);
@@ -89,7 +90,8 @@ fn run_case(early: &str, launcher: &[&str], case: &str) -> (Option<i32>, String)
     outcome
 }
 
-/// How many receives the ranks say they have released, before and during their messages.
+/// The number of receives that the ranks have released before, and during, the arrival of their
+/// messages.
 fn released(printed: &str) -> u64 {
     let lines = printed.lines().filter(|l| l.contains("receives released before their message"));
     let numbers = lines.flat_map(|line| line.split(' ').skip(2));
@@ -116,14 +118,15 @@ fn released__on_a_link_that_loses_frames() {
     }
 }
 
-/// Also with buffers that begin and end within pages.
+/// Also for buffers that begin and end within pages.
 fn released__the_papers_programs_are_their_sequential_ones() {
     let pair = Topology::pair_with(["--loss", "1%"]);
     let launch = pair.launch_template();
     for (name, size) in [("pes", "4096"), ("pes", "4100"), ("nbody", "4096"), ("m3", "250")] {
         let launcher = ["-n", "4", "--node", "1,2", "--launch", &launch];
         let words = [name, "--size", size, "--iterations", "2", "--seed", "7"];
-        // The scheduler decides whether any of a run's few messages comes after its receive.
+        // The scheduler decides whether any of the few messages of a run arrives after its receive
+        // was posted.
         let is_released = (0..MOST_RUNS).any(|_| {
             let (status, printed) = run("report", &launcher, &words);
             assert_eq!(status, Some(0), "{name}: {printed}");
@@ -151,14 +154,14 @@ fn no_mappings__receives_end_as_always() {
     assert!(printed.contains("all well"), "{printed}");
 }
 
-/// The first receive of the program ends before its message is sent only where it is released.
+/// The first receive of the program returns before its message is sent only if it is released.
 fn hint__only_a_communicator_with_the_info_key_releases() {
     let (status, printed) = run_case("0", &["-n", "2"], "hint");
     assert_eq!(status, Some(0), "{printed}");
     assert!(printed.contains("all well"), "{printed}");
 }
 
-/// Messages of 16 KiB are too short for it.
+/// Messages of 16 KiB are too short to be released.
 fn short__no_receive_is_released() {
     for _ in 0..3 {
         let words = ["pes", "--size", "2048", "--iterations", "2"];

@@ -1,5 +1,5 @@
-//! Rust programs on MPI: by the interface of prp-mpi, and by declarations of the C functions that
-//! prp-mpicc prints.
+//! MPI programs in Rust: with the interface of prp-mpi, and with the declarations of the C
+//! functions that prp-mpicc prints.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::ffi::OsString;
@@ -23,8 +23,8 @@ prp_tests::main! {
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 
-/// Bytes of a message of the example, and what may come together with headers: one read of the
-/// stream for each message.
+/// Bytes of a message of the example, and the bytes that may arrive together with its header in one
+/// read.
 const MESSAGE: u64 = 64_000_000;
 const STAGED: u64 = 2 * (64 << 10);
 
@@ -77,7 +77,7 @@ fn both_directions__are_done_where_blocking_streams_wait_for_ever() {
     assert_eq!(overlapped.matches(" staged").count(), 2, "{overlapped}");
 }
 
-/// What a rank says in its line before a word.
+/// The number in front of a word in a rank's line.
 fn count(line: &str, word: &str) -> u64 {
     let before = line.split(word).next().and_then(|words| words.split_whitespace().last());
     before.and_then(|number| number.parse().ok()).expect("a number")

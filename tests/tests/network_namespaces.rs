@@ -1,5 +1,5 @@
-//! A process whose threads are in two network namespaces has two nodes: what a thread makes belongs
-//! to its own, and nothing depends on which thread handles it later.
+//! A process whose threads are in two network namespaces has two nodes: a socket belongs to the
+//! namespace of the thread that made it, whichever thread uses it later.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -11,11 +11,11 @@ use prp_sock::{Builder, NodeId, Port, PrpAddr, PrpListener};
 use prp_tests::harness::{Load, Test};
 use prp_tests::namespace::{self, on_node};
 
-/// Longer than a refusal takes: without an answer, `connect` waits for this time.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Longer than a refusal takes. Without an answer, `connect` waits for this time.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
-    // They check all names of a node.
+    // The tests check all names of a node.
     let tests = [
         Test::new(
             "thread__in_another_namespace_is_on_another_node",
@@ -40,7 +40,7 @@ fn addr(number: u8, port: u16) -> PrpAddr {
 }
 
 fn builder(number: u8) -> Builder {
-    Builder::new().hosts(namespace::hosts(number)).connect_timeout(PATIENCE)
+    Builder::new().hosts(namespace::hosts(number)).connect_timeout(TIMEOUT)
 }
 
 /// Listens on node `number`.
@@ -48,14 +48,14 @@ fn listen(number: u8, port: u16) -> PrpListener {
     on_node(number, || builder(number).bind(addr(number, port)).expect("the port is free"))
 }
 
-/// Names that node 1 or 2 has bound where the calling thread is.
+/// Names of node 1 or 2 that are bound in the namespace of the calling thread.
 fn names() -> Vec<String> {
     let sockets = std::fs::read_to_string("/proc/thread-self/net/unix").expect("/proc");
     let names = sockets.lines().filter_map(|line| line.split_once("@prp/"));
     names.map(|(_, name)| name.to_owned()).collect()
 }
 
-/// What is bound on either node bears that node's number.
+/// The names that are bound on a node have that node's number.
 fn check_names() {
     for number in [1, 2] {
         let found = on_node(number, names);
@@ -76,7 +76,7 @@ fn thread__in_another_namespace_is_on_another_node() {
         let mut ours = on_node(other, connecting);
         let (mut theirs, peer) = listener.accept().expect("somebody has connected");
         assert_eq!(peer.node, node(other));
-        // Either thread may use what the others have made.
+        // Each thread may use the sockets of the others.
         ours.write_all(b"from there").expect("the peer is there");
         drop(ours);
         let mut got = String::new();
@@ -91,7 +91,7 @@ fn thread__in_another_namespace_is_on_another_node() {
 fn leader__from_another_namespace_changes_nothing() {
     let listener = listen(1, 4100);
     let served = std::thread::spawn(move || on_node(2, || listener.accept().map(drop)));
-    // What another process of node 1 would have. Nothing listens there, so that no answer comes.
+    // A claim as of another process of node 1. Nothing listens there, so that there is no answer.
     let mut claims = PortClaims::new(node(1));
     let claimed = on_node(1, || claims.claim(Port::new(4101)).expect("a descriptor is left"));
     assert!(claimed);

@@ -1,6 +1,5 @@
-//! What happens to machines and processes in operation: stopped, forked, out of descriptors or
-//! memory, with a clock that is set, with an interface that is taken away or changed.
-//! docs/operations.md states each outcome.
+//! Events in operation: a process is stopped, forks, or has no descriptors or memory left; the
+//! clock is set; an interface is removed or changed. docs/operations.md states each outcome.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::ffi::OsString;
@@ -50,7 +49,8 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const FORKER: &str = env!("CARGO_BIN_EXE_forker");
 const MIB: u64 = 1 << 20;
 
-/// Puppets on both nodes with a stream `s` between them: the client, with settings, and the server.
+/// Starts puppets on both nodes with a stream `s` between them. Returns the client, whose stream
+/// has `settings`, and the server.
 fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
     let (client, server, _) = stream::connected(PUPPET, topology, [1, 2], settings);
     (client, server)
@@ -60,7 +60,7 @@ fn pid(puppet: &Puppet) -> Pid {
     Pid::from_raw(puppet.pid() as i32)
 }
 
-/// Sends from the client to the server while something happens to one of them.
+/// Sends from the client to the server while `event` happens to one of them.
 fn send_while(seed: u64, topology: &Topology, meanwhile: impl FnOnce(&Puppet, &Puppet)) {
     const BYTES: u64 = 32 * MIB;
     let (mut client, mut server) = connected(topology, "");
@@ -77,7 +77,7 @@ fn send_while(seed: u64, topology: &Topology, meanwhile: impl FnOnce(&Puppet, &P
 const STOPPED: Duration = Duration::from_secs(10);
 
 fn stopped(of: impl FnOnce(&Puppet, &Puppet) -> Pid, name: &str) {
-    // Slow enough for the transfer to be still going on, whatever the machine.
+    // Slow enough for the transfer to be still going on, on any machine.
     let topology = Topology::pair_with(["--rate", "200mbit"]);
     send_while(seed::of(name), &topology, |client, server| {
         let pid = of(client, server);
@@ -105,7 +105,8 @@ fn fork__child_gets_an_error_and_parent_goes_on() {
     assert_eq!(lines, ["child Unsupported Unsupported", "child own", "parent before and after"]);
 }
 
-/// What other threads do when a process forks, and what they have locked, does not stop its child.
+/// A child process works whatever its parent's other threads do during the fork, and whatever locks
+/// they hold.
 fn fork__children_beside_threads_that_connect() {
     let topology = Topology::pair();
     let mut server = Puppet::start(&topology.node(2), PUPPET);
@@ -115,8 +116,8 @@ fn fork__children_beside_threads_that_connect() {
     assert_eq!(printed, "1000 children\n");
 }
 
-/// A child that runs no other program does not take the place of its parent when that is gone: it
-/// has neither its ports, nor its part as the node's steward.
+/// A child that calls no exec does not succeed its parent: it has neither its ports, nor its role
+/// as the node's steward.
 fn fork__child_leaves_the_ports_to_others() {
     let topology = Topology::pair();
     let mut command = topology.node(2).command(FORKER);
@@ -131,8 +132,8 @@ fn fork__child_leaves_the_ports_to_others() {
     assert_eq!(client.fails("connect t 2:81"), "ConnectionRefused");
 }
 
-/// A program that blocks a signal in all of its threads, after its first stream, must not be ended
-/// by it in one of ours.
+/// If a program blocks a signal in all of its threads after its first stream, the signal must not
+/// end it by a thread of the library.
 fn signals__are_for_the_programs_threads() {
     let topology = Topology::pair();
     let (client, _server) = connected(&topology, "");
@@ -154,9 +155,8 @@ fn signals__are_for_the_programs_threads() {
     assert!(ours >= 2, "{ours} threads of ours");
 }
 
-/// A daemon uses PRP, and then has no right to make packet sockets any more. It is not to depend on
-/// when that was whether it can go on: not on whether a stream was open in the last ten seconds,
-/// either.
+/// A daemon uses PRP, and then drops the capability for packet sockets. It must be able to use PRP
+/// later, whether a stream was open in the last ten seconds or not.
 fn rights__given_up_after_the_first_stream() {
     let topology = Topology::pair();
     if topology.is_rootless() {
@@ -176,20 +176,20 @@ fn rights__root_directory_changed_after_the_first_stream() {
     let topology = Topology::pair();
     let mut puppet = Puppet::start(&topology.node(1), PUPPET);
     puppet.ok("listen l 1:80");
-    // There is neither /proc nor the node's prphosts.
+    // The new root has neither /proc nor the node's prphosts.
     puppet.ok(format!("chroot {}", std::env::temp_dir().display()));
     puppet.ok("connect s 1:80");
     puppet.ok("listen m 1:81");
 }
 
-/// A process that has no descriptor left is told so; established connections go on, and new ones do
-/// when there are some again.
+/// A process without free descriptors gets an error. Established connections work on, and new ones
+/// can be opened once descriptors are free.
 fn limits__no_descriptor_left() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
     client.ok("limit files 3");
     let mut refused = 0;
-    // One descriptor is for 16 ports, of which the first stream has one.
+    // One descriptor claims 16 ports, of which the first stream uses one.
     for n in 0..24 {
         if let Err((kind, text)) = client.ask(format!("connect t{n} 2:80 timeout=2000")) {
             assert!(text.contains("Too many open files"), "{kind}: {text}");
@@ -203,8 +203,8 @@ fn limits__no_descriptor_left() {
     client.ok("connect u 2:80");
 }
 
-/// A client that has one stream open at a time needs few descriptors, though each of those that it
-/// closed stays for a while with a port of its own.
+/// A client with one open stream at a time needs few descriptors, although each closed stream keeps
+/// its port in TIME-WAIT.
 fn limits__connections_in_a_row_need_few_descriptors() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -216,24 +216,25 @@ fn limits__connections_in_a_row_need_few_descriptors() {
     }
 }
 
-/// A puppet on node 1 whose memory is limited later. All its threads share one arena: another would
-/// be 64 MiB of addresses, which one of them might or might not have had before the limit.
+/// A puppet on node 1 whose memory is limited later. All its threads share one malloc arena.
+/// Otherwise it would depend on timing whether a thread has its own arena of 64 MiB of addresses
+/// before the limit.
 fn frugal(topology: &Topology) -> Puppet {
     let mut command = topology.node(1).command("env");
     command.arg("MALLOC_ARENA_MAX=1").arg(PUPPET);
     Puppet::run("puppet with one arena on node 1", command)
 }
 
-/// A process that has no memory for the rings of its devices does without them, or is told so by
-/// `connect`; it is not aborted. With memory again, all works.
+/// A process without memory for the rings of its devices works without them, or gets an error from
+/// `connect`. It is not aborted. Once there is memory, all works.
 fn limits__no_memory_for_devices() {
     let topology = Topology::pair();
     let mut server = Puppet::start(&topology.node(2), PUPPET);
     server.ok("listen l 2:80");
     server.send("serve l");
     let (mut refused, mut done) = (0, 0);
-    // KiB of addresses, from what the program itself needs to what it needs with everything, in
-    // steps that do not pass over any of the mappings that might not fit.
+    // Limits in KiB, from the need of the program alone to its need with all mappings, in steps
+    // smaller than any mapping.
     for limit in (3 * 1024..=9 * 1024).step_by(64) {
         let mut client = frugal(&topology);
         client.ok(format!("limit memory {limit}"));
@@ -256,30 +257,29 @@ fn limits__no_memory_for_devices() {
     assert!(refused > 0 && done > 0, "{refused} were refused, {done} had enough");
 }
 
-/// Without memory for what is written `write` says so, having taken nothing; the stream stays, as
-/// do others.
+/// Without memory for the data `write` fails and accepts nothing. The stream and others work on.
 fn limits__no_memory_for_buffers() {
     let topology = Topology::pair();
     let (mut client, mut server) = (frugal(&topology), Puppet::start(&topology.node(2), PUPPET));
     stream::connect(&mut client, &mut server, "2:80", "");
-    // Buffers of 512 KiB each are 16 MiB, and soon full.
+    // All buffers of 512 KiB together are 16 MiB, and soon full.
     const STREAMS: u32 = 32;
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
     client.ok("limit memory 12288");
     for n in 0..STREAMS {
         client.ok(format!("connect t{n} 2:80"));
         client.ok(format!("set t{n} nonblocking 1"));
     }
     let (begun, mut full) = (Instant::now(), None);
-    // The other side, which reads nothing, takes as much as it has room for; what is written after
-    // that is kept here.
+    // The other end does not read. Its buffer takes the first bytes, and the rest stay in the
+    // buffer of this end.
     while full.is_none() {
-        assert!(begun.elapsed() < PATIENCE, "12 MiB are not enough for all buffers");
+        assert!(begun.elapsed() < TIMEOUT, "12 MiB are not enough for all buffers");
         for n in 0..STREAMS {
             let (kind, text) =
                 client.ask(format!("send t{n} {n} 100000000")).expect_err("too much");
             assert!(kind == "WouldBlock" || kind == "OutOfMemory", "{kind}: {text}");
-            // It may also be the puppet that has no memory, for what it would write.
+            // The puppet itself may also lack memory for the pattern.
             if kind == "OutOfMemory" && !text.contains("allocation") {
                 full = Some(n);
             }
@@ -291,8 +291,8 @@ fn limits__no_memory_for_buffers() {
     client.ok(format!("write t{} more", full.expect("one is full")));
 }
 
-/// Where no thread can be made `bind` and `connect` say so. They do not say `WouldBlock`, which
-/// programs take for "later". With threads again, they work.
+/// If no thread can be made, `bind` and `connect` fail. The error is not `WouldBlock`, after which
+/// programs would wait. They work once threads can be made.
 fn limits__no_thread_left() {
     let topology = Topology::pair();
     // Other users may not read the folder where it is built.
@@ -301,7 +301,7 @@ fn limits__no_thread_left() {
     if !topology.is_rootless() {
         command.args(["--reuid", &NOBODY.to_string(), "--regid", "65534", "--clear-groups"]);
     }
-    // Of a user who may do more, the kernel does not count the processes.
+    // The kernel does not limit the processes of a privileged user.
     command.args(["--bounding-set", "-all,+net_raw", "--inh-caps", "-all,+net_raw"]);
     command.args(["--ambient-caps", "-all,+net_raw"]).arg(program.path());
     let mut puppet = Puppet::run("puppet without threads on node 1", command);
@@ -316,9 +316,9 @@ fn limits__no_thread_left() {
     puppet.ok("connect s 1:80");
 }
 
-/// Both processes see the clock on the wall jump by a day back and an hour on, at every reading.
-/// Nothing may come of it, neither of deadlines nor of data: only the monotonic clock is read,
-/// which cannot be set.
+/// At every reading by both processes the real-time clock jumps, by turns a day back and an hour
+/// forward. It must affect neither deadlines nor data: PRP reads only the monotonic clock, which
+/// cannot be set.
 fn clock__set_again_and_again() {
     let library = TempFile::new("");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/jumping_clock.c");
@@ -333,7 +333,7 @@ fn clock__set_again_and_again() {
         command.arg(setting).arg(program);
         command
     };
-    // Expect: what is preloaded works.
+    // Expect: the preloaded clock works.
     let printed = preloaded(1, "date").arg("+%s").output().expect("there is date").stdout;
     let shown: i64 = String::from_utf8_lossy(&printed).trim().parse().expect("seconds");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs() as i64;
@@ -345,7 +345,7 @@ fn clock__set_again_and_again() {
     stream::exchange(&mut client, &mut server, seed::of("clock"), 32 * MIB, |_| ());
     client.ok("drop s");
     server.ok("drop s");
-    // Deadlines come, and not before their time by the clock that is not set.
+    // Deadlines expire at their time on the monotonic clock.
     client.ok("connect t 2:80 user_timeout=2000");
     client.ok("set t read_timeout 1000");
     let begun = Instant::now();
@@ -357,7 +357,7 @@ fn clock__set_again_and_again() {
     assert!(begun.elapsed() >= Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
-/// As when a driver is loaded anew: the same name and hardware address, another device.
+/// As after a reload of the NIC driver: a new device with the same name and hardware address.
 fn interface__removed_and_made_again() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -366,7 +366,7 @@ fn interface__removed_and_made_again() {
     let macs = [1, 2].map(|n| topology.node(n).field("mac"));
     let (one, two) = (topology.node(1), topology.node(2));
     one.run("ip", &["link", "del", "eth0"]);
-    // Written into nothing: it is kept, and sent again.
+    // Written while there is no device: the data are kept, and sent later.
     client.ok("write s within");
     let (name, there) = (["link", "add", "eth0", "address", &macs[0]], server.pid().to_string());
     let peer = ["type", "veth", "peer", "name", "far", "address", &macs[1]];
@@ -376,13 +376,13 @@ fn interface__removed_and_made_again() {
         node.run("ip", &["link", "set", "eth0", "up"]);
     }
     assert_eq!(server.ok("read s 9"), "within");
-    // Both the sender and the listener are there again.
+    // Both the sender and the listener use the new device.
     client.ok("connect t 2:80");
     server.ok("write s back");
     assert_eq!(client.ok("read s 9"), "back");
 }
 
-/// Full segments do not leave any more, and are counted; smaller ones take their place.
+/// The device refuses full segments, which are counted. Smaller ones replace them.
 fn mtu__lowered_under_a_connection() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, "");
@@ -400,8 +400,8 @@ fn mtu__lowered_under_a_connection() {
     assert_eq!(server.ok("join drain"), Tally::expected(2, 5_000_000).to_string());
 }
 
-/// Below what every path is taken to carry nothing large passes: the connection does not move, and
-/// ends by its user timeout. A new one fits.
+/// Below the size that every path is assumed to carry, no large segment passes: the connection
+/// stalls, and ends by its user timeout. A new connection adapts.
 fn mtu__lowered_too_far_under_a_connection() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology, " user_timeout=2000");
@@ -410,14 +410,14 @@ fn mtu__lowered_too_far_under_a_connection() {
     for node in [1, 2] {
         topology.node(node).run("ip", &["link", "set", "eth0", "mtu", "1000"]);
     }
-    // What is small still passes.
+    // Small segments still pass.
     client.ok("write s small");
     assert_eq!(server.ok("read s 9"), "small");
     client.ok("bg send send s 1 5000000");
     assert_eq!(client.fails("join send"), "TimedOut");
     let counted: u64 = client.ok("too_big s").parse().expect("a number");
     assert!(counted > 0);
-    // Processes that start now know.
+    // New processes know the MTU.
     let mut later = Puppet::start(&topology.node(1), PUPPET);
     let mut echo = Puppet::start(&topology.node(2), PUPPET);
     echo.ok("listen l 2:90");
@@ -429,8 +429,8 @@ fn mtu__lowered_too_far_under_a_connection() {
     assert_eq!(echo.ok("join drain"), sent);
 }
 
-/// Rounds of a flow after which frames leave by the AF_XDP send path of a client that is `made` on
-/// node 1, at most `most`; none if there were none then.
+/// The number of flow rounds until a client that `made` starts on node 1 sends frames by AF_XDP;
+/// `None` if it does not within `most` rounds.
 fn rounds_to_xdp_tx(most: u64, made: impl FnOnce(&Node<'_>) -> Command) -> Option<u64> {
     const BYTES: u64 = 64 * MIB;
     let topology = Topology::pair();
@@ -448,7 +448,7 @@ fn rounds_to_xdp_tx(most: u64, made: impl FnOnce(&Node<'_>) -> Command) -> Optio
     })
 }
 
-/// The rounds that a process needs which nothing keeps from the AF_XDP send path.
+/// The number of rounds that an unrestricted process needs.
 fn rounds_needed() -> u64 {
     let rounds = rounds_to_xdp_tx(50, |node| node.command(PUPPET));
     rounds.expect("a flow leaves by AF_XDP")
@@ -479,7 +479,7 @@ fn privilege__keeps_flows_from_xdp_tx() {
     assert_eq!(rounds, None);
 }
 
-/// The first process of a node has no filter in the kernel, until there are frames for another one.
+/// The first process of a node has no filter in the kernel until frames for another process arrive.
 fn filter__keeps_frames_of_others_from_the_first_process() {
     // More than twice as many frames as a ring holds.
     const BYTES: u64 = 2 * MIB;
@@ -493,9 +493,9 @@ fn filter__keeps_frames_of_others_from_the_first_process() {
     client.ok(format!("send t 1 {BYTES}"));
     assert_eq!(second.ok("join take"), Tally::expected(1, BYTES).to_string());
     let seen: u64 = first.ok("drops s not_our_port").parse().expect("a number");
-    // Of one that has a filter it would be the request.
+    // With a filter the process would not receive the request.
     assert!((16..BYTES / 1484 / 2).contains(&seen), "{seen} frames");
-    // What is its own still comes.
+    // It still receives its own frames.
     client.ok("write s own");
     assert_eq!(first.ok("read s 9"), "own");
 }

@@ -1,5 +1,5 @@
-//! `prp perf` between two nodes: every measurement runs and says what it promises to. How fast
-//! anything is does not matter here.
+//! `prp perf` between two nodes: every measurement runs and reports all its fields. The values do
+//! not matter.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::{BufRead, BufReader, Read};
@@ -50,8 +50,7 @@ fn prp() -> &'static PathBuf {
 struct Running(Child);
 
 impl Running {
-    /// Asks it to end. Not by SIGINT, which is ignored where tests run in the background of a
-    /// script.
+    /// Ends it by SIGTERM, since SIGINT is ignored if a script runs the tests in the background.
     fn end(&self) {
         kill(Pid::from_raw(self.0.id().cast_signed()), Signal::SIGTERM).expect("it runs");
     }
@@ -64,7 +63,7 @@ impl Drop for Running {
     }
 }
 
-/// A server on node 2, and what it says.
+/// A server on node 2, and the lines of its output.
 struct Server(Running, Receiver<String>);
 
 impl Server {
@@ -75,7 +74,7 @@ impl Server {
         let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
         let printed = lines.next().expect("it says something").expect("text");
         assert!(printed.starts_with("prp: listening on 2:5210 and TCP"), "{printed}");
-        // Read on, or the server would wait for room in the pipe.
+        // Reads on. Otherwise the server would block on the full pipe.
         let (sender, printed) = mpsc::channel();
         std::thread::spawn(move || {
             let mut lines = lines.map_while(Result::ok).inspect(|l| println!("server: {l}"));
@@ -90,7 +89,7 @@ fn client(topology: &Topology, words: &[&str]) -> Output {
     command.arg("perf").args(words).output().expect("it can be run")
 }
 
-/// What a measurement with these words writes as JSON.
+/// Runs a measurement with `words`; returns its JSON.
 fn measure(topology: &Topology, words: &[&str]) -> Value {
     let output = client(topology, &[words, &["--rounds", "2", "--json", "-"]].concat());
     let printed = String::from_utf8_lossy(&output.stderr);
@@ -98,7 +97,7 @@ fn measure(topology: &Topology, words: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// As [`measure`], with a fresh server.
+/// As [`measure`], with a new server.
 fn measure_once(words: &[&str]) -> Value {
     let topology = Topology::pair();
     let _server = Server::start(&topology.node(2));
@@ -148,7 +147,7 @@ fn latency__beside_others() {
     assert_eq!(refused.status.code(), Some(2), "raw frames know no connections");
 }
 
-/// Raw frames are not sent again: what has been measured of the others stays.
+/// Raw frames are not retransmitted. The results of the other transports stay.
 fn latency__figures_stay_when_raw_frames_are_lost() {
     let topology = Topology::faulty(WIRE, ["--seed", "3"]);
     let _server = Server::start(&topology.node(2));
@@ -174,7 +173,7 @@ fn stream__has_its_keys() {
     assert_eq!((&settings["segment"], &settings["crc"]), (&"1480".into(), &"true".into()));
 }
 
-/// As iperf3's -i and -R.
+/// The options -i and -R, as in iperf3.
 fn stream__in_intervals_and_reverse() {
     let topology = Topology::pair();
     let _server = Server::start(&topology.node(2));
@@ -213,7 +212,7 @@ fn stream__without_offloads() {
     let _server = Server::start(&topology.node(2));
     let json = measure(&topology, &["stream", "2", "--vs", "tcp-no-offload", "--time", "0.2"]);
     assert_positive(&json, &["results.tcp_no_offload.gbps.median", "ratios.tcp_no_offload"]);
-    // Expect: they are on again.
+    // Expect: the offloads are on again.
     assert_eq!(features(&topology, 1), before);
 }
 
@@ -248,12 +247,13 @@ fn serve__survives_what_is_no_client() {
     for (n, printed) in ["GET/HTTP/1.1", "{}"].into_iter().enumerate() {
         stranger.ok(format!("connect s{n} 2:5210"));
         stranger.ok(format!("write s{n} {printed}"));
-        // The first is too much for the server, which may have hung up by now.
+        // The first request is too large for the server, which may already have closed the
+        // connection.
         if let Err((kind, text)) = stranger.ask(format!("shutdown s{n} write")) {
             assert_eq!((n, kind.as_str()), (0, "NotConnected"), "{text}");
         }
     }
-    // A client that leaves without a word.
+    // A client that closes the connection without a message.
     drop(stranger);
     assert_positive(
         &measure(&topology, &["latency", "2", "--time", "0.1"]),
@@ -261,8 +261,8 @@ fn serve__survives_what_is_no_client() {
     );
 }
 
-/// Its TCP goes nowhere, so that it fails between two connections; the server does not wait for the
-/// second one then.
+/// Its TCP connection fails, between its two connections. Then the server does not wait for the
+/// second one.
 fn serve__notices_that_a_client_has_gone() {
     let topology = Topology::pair();
     let server = Server::start(&topology.node(2));
@@ -274,33 +274,33 @@ fn serve__notices_that_a_client_has_gone() {
     measure(&topology, &["latency", "2", "--time", "0.1"]);
 }
 
-/// What offloads the device of node `number` has; a test that cannot ask is skipped.
+/// The offloads of the device of node `number`. Skips the test if they cannot be read.
 fn features(topology: &Topology, number: u8) -> String {
     let asked = topology.node(number).command("ethtool").args(["-k", "eth0"]).output();
     let Ok(output) = asked else { prp_tests::harness::skip("ethtool") };
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A client that measures for long, and is within a leg for which offloads are off at both ends.
+/// A client with a long measurement, during a leg with offloads off at both ends.
 fn client_without_offloads(topology: &Topology) -> Running {
     let before = features(topology, 2);
     let words = ["perf", "stream", "2", "-q", "--vs", "tcp-no-offload"];
     let mut command = topology.node(1).command(prp());
-    // Legs of a second, much longer than ethtool takes to tell.
+    // Legs of a second, much longer than a call of ethtool.
     command.args(words).args(["--rounds", "100", "--time", "100"]).stderr(Stdio::piped());
     let client = Running(command.spawn().expect("it starts"));
     wait::until("offloads turned off", || (features(topology, 2) != before).then_some(()));
     client
 }
 
-/// How a client ended, and what it printed until then.
+/// The exit status of a client, and its output.
 fn ended(mut client: Running) -> (ExitStatus, String) {
     let mut printed = String::new();
     client.0.stderr.take().expect("a pipe").read_to_string(&mut printed).expect("text");
     (client.0.wait().expect("it ends"), printed)
 }
 
-/// Whether it died of what asked it to, as a shell that waits for it wants to know.
+/// Whether the signal killed it, which shells check.
 fn died_of_it(status: ExitStatus) -> bool {
     status.signal() == Some(Signal::SIGTERM as i32)
 }
@@ -328,7 +328,7 @@ fn serve__interrupted_leaves_all_as_it_was() {
     server.0.end();
     assert!(died_of_it(server.0.0.wait().expect("it ends")));
     assert_eq!(features(&topology, 2), before[1], "on again");
-    // Expect: the client need not find out by itself that no server is there.
+    // Expect: the client gets an error at once if no server listens.
     let (status, printed) = ended(client);
     assert!(!status.success() && !printed.contains("timed out"), "{printed}");
     assert_eq!(features(&topology, 1), before[0], "on again");
@@ -336,7 +336,7 @@ fn serve__interrupted_leaves_all_as_it_was() {
 
 fn client__without_a_server() {
     let topology = Topology::pair();
-    // A program must be there to refuse.
+    // Without a process on that node nothing would refuse.
     let mut other = Puppet::start(&topology.node(2), PUPPET);
     other.ok("listen l 2:80");
     let output = client(&topology, &["latency", "2"]);
@@ -349,7 +349,7 @@ fn client__without_a_server() {
     assert!(printed.contains("`2 --port 99`"), "{printed}");
 }
 
-/// Before it searches for a server, and not after minutes of measuring.
+/// It fails before it connects, and not after minutes of measuring.
 fn client__says_first_that_its_report_cannot_be_written() {
     let topology = Topology::pair();
     let output = client(&topology, &["latency", "2", "--json", "/nowhere/report.json"]);

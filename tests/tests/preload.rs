@@ -21,7 +21,7 @@ prp_tests::main! {
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 
-/// What each connection carries each way: more than fits into one buffer.
+/// Bytes of each connection in each direction: more than one buffer.
 const BYTES: u64 = 900_000;
 
 static PROGRAMS: LazyLock<PathBuf> =
@@ -41,7 +41,7 @@ fn build() {
     LazyLock::force(&ECHO);
 }
 
-/// The program on a node, with the library before it; its counters go to `report`.
+/// The program on a node with the library preloaded. Its counters go to `report`.
 fn echo(node: Node<'_>, report: &Path, network: Option<&str>, words: &[&str]) -> Command {
     let mut command = node.command("env");
     command.arg(format!("LD_PRELOAD={}", PROGRAMS.join("libprp_preload.so").display()));
@@ -51,7 +51,8 @@ fn echo(node: Node<'_>, report: &Path, network: Option<&str>, words: &[&str]) ->
     command
 }
 
-/// Two connections, one after the other, from node 1 to node 2; what both ends have counted.
+/// Opens two connections from node 1 to node 2, one after the other; returns the counters of both
+/// ends.
 fn exchange(pair: &Topology, network: Option<&str>) -> [String; 2] {
     let reports = [(); 2].map(|()| TempFile::new(""));
     let paths = [0, 1].map(|end: usize| reports[end].path().to_owned());
@@ -98,7 +99,7 @@ fn check(words: &[&str]) {
         assert_eq!(counted["bytes_received"], 2 * BYTES, "{end}: {report}");
         assert!(counted["segments_sent"] >= 2 * BYTES / 65_535, "{end}: {report}");
     }
-    // Each call ends with one that is refused.
+    // Each run also has a connection that is refused.
     assert_eq!(counters(&calling)["streams"], 4, "{calling}");
     assert_eq!(counters(&serving)["streams"], 2, "{serving}");
 }
@@ -111,7 +112,7 @@ fn program__has_it_on_a_link_that_loses_frames() {
     check(&["--loss", "1%"]);
 }
 
-/// Without a network all stays with the kernel, and nothing claims to have gone over PRP.
+/// Without a network the kernel carries all connections, and all counters are zero.
 fn counters__are_of_prp_only() {
     let pair = Topology::pair();
     assert_eq!(exchange(&pair, None), ["", ""]);

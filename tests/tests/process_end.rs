@@ -1,5 +1,4 @@
-//! What a router does for the programs of its own node: it resets the connections of those that are
-//! killed.
+//! A router resets the connections of killed processes of its node.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use prp_routed::report::Question;
@@ -49,8 +48,7 @@ fn connect(client: &mut Puppet, server: &mut Puppet, to: u8) {
     server.ok("accept l s");
 }
 
-/// Neither end sends anything: without a router the peer would wait for ever (`lifecycle`:
-/// `kill__*`).
+/// Neither end sends data: without a router the peer would wait for ever (`lifecycle`: `kill__*`).
 fn killed__peers_are_reset_at_either_end_of_the_request() {
     let topology = Topology::pair();
     let _router = router(&topology, 1);
@@ -61,7 +59,7 @@ fn killed__peers_are_reset_at_either_end_of_the_request() {
         } else {
             connect(&mut dies, &mut stays, 2);
         }
-        // What has arrived before can still be read.
+        // Data that have arrived before can still be read.
         dies.ok("write s farewell");
         registered(&topology, 1, 1);
         dies.kill();
@@ -81,8 +79,7 @@ fn killed__peers_on_the_same_node_are_reset() {
     assert_eq!(stays.fails("read s 1"), "ConnectionReset");
 }
 
-/// Processes that ran before the router did, or before this one did, are in its register as well,
-/// with the connections they had.
+/// Processes that started before the router are registered as well, with their connections.
 fn killed__after_the_router_was_restarted() {
     let topology = Topology::pair();
     let (mut dies, mut stays) = (puppet(&topology, 1), puppet(&topology, 2));
@@ -101,32 +98,32 @@ fn killed__after_the_router_was_restarted() {
 }
 
 fn killed__with_many_connections_spares_those_of_others() {
-    const MANY: u64 = 300;
+    const CONNECTIONS: u64 = 300;
     let topology = Topology::pair();
     let _router = router(&topology, 1);
     let (mut dies, mut lives) = (puppet(&topology, 1), puppet(&topology, 1));
     let mut peer = puppet(&topology, 2);
     connect(&mut lives, &mut peer, 2);
-    for n in 0..MANY {
+    for n in 0..CONNECTIONS {
         dies.ok(format!("connect d{n} 2:80"));
         peer.ok(format!("accept l d{n}"));
     }
-    // Those that are closed are not reset.
-    for n in MANY / 2..MANY {
+    // Closed connections are not reset.
+    for n in CONNECTIONS / 2..CONNECTIONS {
         dies.ok(format!("drop d{n}"));
         peer.ok(format!("drop d{n}"));
     }
     registered(&topology, 1, 2);
     dies.kill();
-    for n in 0..MANY / 2 {
+    for n in 0..CONNECTIONS / 2 {
         assert_eq!(peer.fails(format!("read d{n} 1")), "ConnectionReset", "{n}");
     }
     lives.ok("write s hello");
     assert_eq!(peer.ok("read s 5"), "hello");
-    // Expect: once more, since frames can be lost, and those that were closed never. In the first
-    // of three rounds the dying process may have had its ports still.
-    wait::until("the second round", || (resets(&topology, 1) >= MANY / 2 * 2).then_some(()));
-    assert!(resets(&topology, 1) <= MANY / 2 * 3);
+    // Expect: a reset is repeated, since frames can be lost, and closed connections have none.
+    // During the first of three rounds the dying process may still have its ports.
+    wait::until("the second round", || (resets(&topology, 1) >= CONNECTIONS / 2 * 2).then_some(()));
+    assert!(resets(&topology, 1) <= CONNECTIONS / 2 * 3);
 }
 
 fn ended__by_itself_what_it_wrote_is_read_to_the_end() {
@@ -138,8 +135,8 @@ fn ended__by_itself_what_it_wrote_is_read_to_the_end() {
     ends.ok("write s bye");
     ends.send("return");
     assert_eq!(ends.wait(), 0);
-    // Expect: the process has taken leave of its peer (SPEC PRP-CLOSE-10), with or without a reset
-    // by the router. Neither is an error to a process that reads.
+    // Expect: the process has notified its peer that it exits (SPEC PRP-CLOSE-10), with or without
+    // a reset by the router. Neither is an error for a reader.
     assert_eq!(stays.ok("read s 100"), "bye");
     assert_eq!(stays.ok("read s 1"), "");
     assert_eq!(stays.fails("write s x"), "BrokenPipe");

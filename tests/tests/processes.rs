@@ -1,4 +1,4 @@
-//! Many processes on one node: each gets its own frames, whatever becomes of the others.
+//! Many processes on one node: each receives its own frames, whatever the others do.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use nix::sys::signal::Signal;
@@ -28,7 +28,7 @@ fn transfer__among_thirty_two_processes() {
     let mut client = client(&topology);
     connect(&mut client, &mut all);
     transfer(&mut client, &mut all, 2 << 20, |_| true, |_| ());
-    // Among themselves, by the loopback device.
+    // Connections among them, by the loopback device.
     for number in 1..all.len() {
         all[number].ok(format!("connect back 2:{}", 100 + number - 1));
         all[number - 1].ok("accept l forth");
@@ -42,10 +42,10 @@ fn kill__several_at_once_while_streams_run() {
     let mut all = listeners(&topology, PUPPET, 16);
     let mut client = client(&topology);
     connect(&mut client, &mut all);
-    // The first one, which is the steward, among them.
+    // Including the first one, which is the steward.
     let survives = |n: usize| n % 3 == 1;
     transfer(&mut client, &mut all, 4 << 20, survives, |all| kill_others(all, survives));
-    // Their ports are free, and the next owner of one is reached.
+    // Their ports are free, and their next owner receives frames.
     let mut next = listener(&topology, PUPPET, 102);
     client.ok("connect t 2:102");
     next.ok("accept l s");
@@ -70,7 +70,7 @@ fn link__down_and_up_while_streams_run() {
     );
 }
 
-/// What a stopped process cannot do is refuse. No thread waits for it otherwise.
+/// A stopped process cannot refuse requests. No thread waits for it otherwise.
 fn stop__the_steward_delays_no_process() {
     let topology = Topology::pair();
     let mut all = listeners(&topology, PUPPET, 2);
@@ -86,11 +86,11 @@ fn stop__the_steward_delays_no_process() {
     signal(&all[0], Signal::SIGCONT);
 }
 
-/// A connection takes 16 ports at once. Their owner refuses requests to the others, as for a port
-/// that no process has.
+/// A connection claims 16 ports at once. The process refuses requests to the unused ones, as for a
+/// port without an owner.
 fn ports__a_process_refuses_requests_to_those_it_holds_for_later() {
     let topology = Topology::pair();
-    // The first one is the steward, and the last one has the block.
+    // The first process is the steward, and the last one owns the block.
     let all = listeners(&topology, PUPPET, 2);
     let mut owner = Puppet::start(&topology.node(2), PUPPET);
     let local = owner.ok("listen l 2:0");

@@ -1,4 +1,4 @@
-//! What routers do with frames that mean ill, and with as many nodes as there can be.
+//! Routers with forged frames, and with the maximum number of nodes.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::fmt::Write;
@@ -25,7 +25,7 @@ const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 const ATTACKER: &str = env!("CARGO_BIN_EXE_attacker");
 const MIB: u64 = 1 << 20;
 
-/// What a table of all nodes may cost, with everything else, in KiB.
+/// Limit for the memory of a router with a table of all nodes, in KiB.
 const MEMORY: u64 = 32 * 1024;
 
 fn counter(node: &Node<'_>, name: &str) -> u64 {
@@ -43,8 +43,8 @@ fn resident(node: &Node<'_>) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Node 1 sends frames in the name of others, and frames that are none, to the router between it
-/// and node 3, while a stream goes there.
+/// Node 1 sends forged and malformed frames to the router between it and node 3, while a stream
+/// passes that router.
 fn hostile__forged_and_broken_frames_end_at_the_router() {
     let topology = Topology::up("chain", ["3"]);
     let node = topology.node(2);
@@ -70,8 +70,8 @@ fn hostile__forged_and_broken_frames_end_at_the_router() {
     let sent = client.ok("join send");
     client.ok("shutdown s write");
     assert_eq!(server.ok("join drain"), sent);
-    // Expect: what was forged is counted, as far as the router's ring had room for it, and so is
-    // what was broken.
+    // Expect: forged and malformed frames are counted, as far as the router's ring had room for
+    // them.
     assert!(counter(&node, "/dropped/bad_source") > 1000);
     let broken = ["truncated", "bad_length"].map(|why| counter(&node, &format!("/dropped/{why}")));
     assert!(broken.iter().sum::<u64>() > 1000, "{broken:?}");
@@ -94,7 +94,7 @@ fn nodes__as_many_as_there_can_be() {
     println!("65,534 nodes: routing {time:?} after the start, {memory} KiB");
     assert_eq!(ask(&node, ASK, &Question::Status)["nodes"], 65_534);
     assert!(memory < MEMORY, "{memory} KiB");
-    // Expect: another reading, beside the first one, gives back what it needed.
+    // Expect: a second reload frees the memory that it needed beside the first table.
     let answer = ask(&node, ASK, &Question::Reload { dry_run: false });
     assert_eq!((&answer["applied"], &answer["changed"]), (&true.into(), &0.into()));
     let again = resident(&node);

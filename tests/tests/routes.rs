@@ -1,4 +1,4 @@
-//! Routes that are wrong, and the tools that tell: ping, trace, refusals, generators, `prp routed`.
+//! Wrong routes, and the tools that show them: ping, trace, refusals, generators, `prp routed`.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 
-/// The prp command beside the programs of these tests.
+/// The prp command in the folder of these tests' programs.
 fn prp() -> PathBuf {
     let path = PathBuf::from(ROUTED).with_file_name("prp");
     if !path.exists() {
@@ -50,14 +50,15 @@ fn counter(topology: &Topology, node: u8, name: &str) -> u64 {
     found.unwrap_or_else(|| panic!("no {name} in {counters}"))
 }
 
-/// What `topo up pair` reads where nothing is built is what is generated for two nodes.
+/// The stored plan that `topo up pair` reads without the built programs is equal to the generated
+/// one.
 fn generate__the_stored_pair() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../netns-scripts/lib/pair.plan");
     let stored = std::fs::read_to_string(file).expect("it is stored");
     assert_eq!(Plan::chain(2).expect("a possible size").to_string(), stored);
 }
 
-/// Node 4 sends to 9, whose frames routers 1 to `size` send each other in a circle.
+/// Node 4 sends to node 9, whose frames routers 1 to `size` forward in a loop.
 fn circle(size: u16) {
     let topology = Topology::up("star", ["4"]);
     let text = topology.node(1).hosts();
@@ -68,7 +69,7 @@ fn circle(size: u16) {
     let files: Vec<_> = (1..=size)
         .map(|own| {
             let next = own % size + 1;
-            // What comes from 4 may come by any router.
+            // Frames from node 4 may arrive by any router.
             let others = (1..=size).filter(|n| *n != own);
             let routes: String = others.map(|n| format!(", {} eth0 metric 1", mac(n))).collect();
             let kept = text.lines().filter(|line| !line.starts_with("4 "));
@@ -116,7 +117,7 @@ fn tools__ping_and_trace_through_routers() {
     let (code, printed) = run(&node, &["ping", "5", "-c", "1", "--routers", "1", "-i", "2"]);
     assert_eq!(code, Some(5), "{printed}");
     assert!(printed.contains("3 (node3): seq=1 too many routers"), "{printed}");
-    // Nothing answers in the name of a node whose router is gone.
+    // Nothing answers for a node whose router has ended.
     drop(routers.pop());
     let (code, printed) = run(&node, &["ping", "5", "-c", "2", "-i", "0.05"]);
     assert_eq!(code, Some(4), "{printed}");
@@ -145,8 +146,8 @@ fn tools__routed_tells_and_reloads() {
     }
 }
 
-/// What comes, what goes and what moves, each with its ways before and after; and nothing of it is
-/// in force.
+/// A dry run lists new, removed and changed nodes with their routes before and after, and changes
+/// nothing.
 fn tools__routed_dry_run_tells_what_would_change() {
     let topology = Topology::up("chain", ["4"]);
     let node = topology.node(2);
@@ -155,7 +156,7 @@ fn tools__routed_dry_run_tells_what_would_change() {
     let _router = Router::run(node.command_with_hosts(hosts.path(), ROUTED));
     let routes = || ask(&node, ASK, &Question::Routes);
     let before = routes();
-    // Node 4 is to be reached by 1, and 9 is new.
+    // The new file reaches node 4 by node 1, and node 9 is new.
     let moved = text.lines().filter(|line| !line.starts_with("4 "));
     let moved: String = moved.map(|line| format!("{line}\n")).collect();
     hosts.replace(format!("{moved}4 via 1\n9 via 3 far\n"));
@@ -170,14 +171,14 @@ fn tools__routed_dry_run_tells_what_would_change() {
     has(&["9", "3", "02:00:00:00:01:03", "eth1"]);
     assert_eq!(routes(), before, "nothing has changed");
     assert_eq!(ask(&node, ASK, &Question::Status)["reloads"], 0);
-    // A file with a mistake fails dry as well.
+    // A file with a mistake also fails in a dry run.
     hosts.replace("4 by mistake\n");
     let (code, printed) = run(&node, &["routed", "reload", "--dry-run"]);
     assert_eq!(code, Some(1), "{printed}");
     assert!(printed.contains(":1:3: expected ") && printed.contains("stay in force"), "{printed}");
 }
 
-/// Without the router a request to a node where no program uses PRP gets no answer.
+/// Without the router a request to a node without a PRP process has no answer.
 fn presence__refuses_at_once_where_no_program_runs() {
     let topology = Topology::pair();
     let mut puppet = Puppet::start(&topology.node(1), PUPPET);
@@ -186,7 +187,7 @@ fn presence__refuses_at_once_where_no_program_runs() {
     assert_eq!(puppet.fails("connect s 2:80 timeout=10000"), "ConnectionRefused");
 }
 
-/// With frames that the kernel would forward as with those that the router forwards itself.
+/// Both for frames that the kernel would forward, and for frames that the router forwards itself.
 fn presence__reports_at_once_where_no_route_leads_on() {
     let topology = Topology::up("chain", ["3"]);
     let node = topology.node(2);

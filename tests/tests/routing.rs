@@ -35,7 +35,7 @@ const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 const MIB: u64 = 1 << 20;
 
-/// Routers that have the kernel forward where they may, and those that never do.
+/// Routers with kernel forwarding where it is possible, and routers without.
 const ANY: &[&str] = &[];
 const USER_SPACE: &[&str] = &["--kernel-forwarding", "off"];
 
@@ -60,7 +60,7 @@ fn routers(
     nodes.into_iter().map(start).collect()
 }
 
-/// A stream `s` from a puppet on node `from` to one on node `to`.
+/// Opens a stream `s` from a puppet on node `from` to one on node `to`.
 fn connected(topology: &Topology, from: u8, to: u8) -> (Puppet, Puppet) {
     let (client, server, _) = stream::connected(PUPPET, topology, [from, to], "");
     (client, server)
@@ -87,7 +87,7 @@ fn five_nodes_end_to_end(arguments: &[&str]) {
     let (mut client, mut server) = connected(&topology, 1, 5);
     let seed = seed::of("chain__five_nodes_end_to_end");
     send(&mut client, &mut server, seed, 64 * MIB);
-    // Expect: every router has forwarded all of it, and dropped nothing that it should not have.
+    // Expect: every router has forwarded all frames, and dropped none without reason.
     for node in 2..=4 {
         assert!(counter(&topology, node, "/forwarded_bytes") > 64 * MIB, "node {node}");
         for why in ["bad_source", "no_route", "hop_limit", "too_big", "truncated"] {
@@ -99,7 +99,7 @@ fn five_nodes_end_to_end(arguments: &[&str]) {
     }
 }
 
-/// No router is needed there, and routers beside the streams do no harm.
+/// These streams need no router, and the routers do not disturb them.
 fn star__eight_nodes_on_a_switch() {
     let topology = Topology::routed("star", ["8"], 8);
     let _routers = routers(&topology, 1..=8, ANY);
@@ -116,7 +116,7 @@ fn hypercube__all_to_all() {
     drop(routers);
 }
 
-/// Every node sends `bytes` to every other one, all at once.
+/// Every node sends `bytes` to every other one, all at the same time.
 fn all_to_all(topology: &Topology, nodes: u8, bytes: u64) {
     let mut puppets: Vec<_> =
         (1..=nodes).map(|n| Puppet::start(&topology.node(n), PUPPET)).collect();
@@ -158,10 +158,10 @@ struct Cube {
 }
 
 impl Cube {
-    /// With a stream of `bytes` on its way, as far as router 4.
+    /// A cube with a stream of `bytes` on its way, some of which router 4 has forwarded.
     fn started(seed: u64, bytes: u64, arguments: &[&str]) -> Self {
-        // So slow that the transfer cannot be over before something happens to it, however late
-        // this thread is.
+        // The link is so slow that the transfer cannot end before the failure, however late this
+        // thread runs.
         let topology = Topology::routed("hypercube", ["3", "--rate", "400mbit"], 8);
         let routers = routers(&topology, 1..=8, arguments);
         wait::until("router 4 to be known to router 2 as alive", || {
@@ -185,7 +185,7 @@ impl Cube {
     }
 }
 
-/// Router 4 loses its link to 8, and goes round by 3 and 7.
+/// Router 4 loses its link to node 8, and forwards by nodes 3 and 7.
 fn failover__a_stream_survives_a_cut_link() {
     a_cut_link(ANY);
 }
@@ -199,8 +199,8 @@ fn a_cut_link(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_cut_link");
     let mut cube = Cube::started(seed, 128 * MIB, arguments);
     cube.topology.topo(["link", "4", "down", "eth2"]);
-    // Over UDP no end sees the carrier go, and node 1 may take its next way, by 5 and 6, before
-    // router 4 has missed 8.
+    // Over UDP no end notices the lost carrier, and node 1 may take its next route, by nodes 5 and
+    // 6, before router 4 has detected the loss of node 8.
     let others: &[u8] = if is_over_udp() { &[3, 6] } else { &[3] };
     wait::until("frames on the way round", || {
         let passes = |node: &u8| counter(&cube.topology, *node, "/forwarded_bytes") > MIB;
@@ -209,7 +209,7 @@ fn a_cut_link(arguments: &[&str]) {
     cube.arrives();
 }
 
-/// Router 4 says nothing any more; router 2 notices, and goes by 6.
+/// Router 4 is stopped. Router 2 notices, and forwards by node 6.
 fn failover__a_stream_survives_a_killed_router() {
     a_killed_router(ANY);
 }
@@ -223,8 +223,8 @@ fn a_killed_router(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_killed_router");
     let mut cube = Cube::started(seed, 128 * MIB, arguments);
     drop(cube.routers.remove(3));
-    // By 2 and 6, or by 3 or 5, where router 1 did not hear of router 2 in time: they share few
-    // processors.
+    // By nodes 2 and 6, or by 3 or 5 if router 1 has missed the probes of router 2 as well: all
+    // routers share few processors.
     wait::until("frames on a way round", || {
         let passes = |n| counter(&cube.topology, n, "/forwarded_bytes") > MIB;
         [6, 3, 5].into_iter().any(passes).then_some(())
@@ -236,13 +236,13 @@ fn a_killed_router(arguments: &[&str]) {
     assert_eq!((&dead["usable"], &dead["changes"]), (&false.into(), &1.into()));
 }
 
-/// How long streams wait for a router at least: systemd is back in 200 ms, people take longer.
+/// How long a stream must survive without a router: systemd restarts one within 200 ms, a person
+/// takes longer.
 const ABSENCE: Duration = Duration::from_secs(2);
 
 /// `kill -9` of the only router, and a new one after some time: streams wait and go on.
 fn chain__a_router_killed_and_restarted() {
-    // So slow that the transfer cannot be over before the router is gone, however late this thread
-    // is to kill it.
+    // The link is so slow that the transfer cannot end before this thread kills the router.
     let topology = Topology::routed("chain", ["3", "--rate", "200mbit"], 3);
     let router = Router::start(&topology.node(2), ROUTED);
     let (mut client, mut server) = connected(&topology, 1, 3);
@@ -259,7 +259,7 @@ fn chain__a_router_killed_and_restarted() {
         let now: u64 = client.ok("timeouts s").parse().expect("a number");
         (now > before).then_some(())
     });
-    // What is tried is an absence of this length.
+    // The test must have an absence of this length.
     std::thread::sleep(ABSENCE.saturating_sub(gone.elapsed()));
     let _router = Router::start(&topology.node(2), ROUTED);
     let sent = client.ok("join send");
@@ -267,13 +267,13 @@ fn chain__a_router_killed_and_restarted() {
     assert_eq!(server.ok("join drain"), sent);
 }
 
-/// The sockets that the router has for packets, by the kernel's numbers. What waits in one is lost
-/// with it.
+/// The router's packet sockets, by their inodes. Frames in the queue of a socket are lost if it is
+/// closed.
 fn sockets(topology: &Topology, router: &Router) -> Vec<String> {
     let open = std::fs::read_dir(format!("/proc/{}/fd", router.pid())).expect("it runs");
     let links = open.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
     let open: Vec<_> = links.map(|link| link.display().to_string()).collect();
-    // In which column the number is.
+    // The column of the inode.
     let (table, column) = if is_over_udp() { ("udp", 9) } else { ("packet", 8) };
     let table = topology.node(2).run("cat", &[&format!("/proc/net/{table}")]);
     let numbers = table.lines().skip(1).filter_map(|line| line.split_whitespace().nth(column));
@@ -283,7 +283,7 @@ fn sockets(topology: &Topology, router: &Router) -> Vec<String> {
     own
 }
 
-/// prphosts is replaced and read again while a stream goes through: not a frame of it is lost.
+/// prphosts is replaced and reloaded while a stream passes the router: no frame is lost.
 fn reload__a_hundred_times_under_load() {
     const ROUNDS: u64 = 100;
     let topology = Topology::routed("chain", ["3"], 3);
@@ -292,14 +292,14 @@ fn reload__a_hundred_times_under_load() {
     let hosts = prp_tests::scratch::TempFile::new(&text);
     let router = Router::run(node.command_with_hosts(hosts.path(), ROUTED));
     let before = sockets(&topology, &router);
-    // One a device; over UDP that of the router and the one at the node's own port.
+    // One per device; over UDP the router's socket and the one at the node's own port.
     assert_eq!(before.len(), 2, "{before:?}");
     let (mut client, mut server) = connected(&topology, 1, 3);
     server.ok("bg drain drain s");
     let seed = seed::of("reload__a_hundred_times_under_load");
     client.ok(format!("bg send send s {seed} {}", 256 * MIB));
     for round in 0..ROUNDS {
-        // A node more, and a node less.
+        // One node is added, and one removed.
         let more = if round % 2 == 0 { "9 via 3 far\n" } else { "" };
         hosts.replace(format!("{text}{more}"));
         router.signal(Signal::SIGHUP);
@@ -314,7 +314,7 @@ fn reload__a_hundred_times_under_load() {
     for why in ["bad_source", "no_route", "all_down", "send_failed"] {
         assert_eq!(counter(&topology, 2, &format!("/dropped/{why}")), 0, "{why}");
     }
-    // Expect: the same sockets, with whatever waits in them, from the first to the last.
+    // Expect: the router has the same sockets as before, with the frames in their queues.
     assert_eq!(sockets(&topology, &router), before);
 }
 
@@ -338,7 +338,7 @@ fn reload__a_wrong_file_changes_nothing() {
         let status = ask(&node, ASK, &Question::Status);
         assert_eq!((&status["nodes"], &status["reloads"]), (&3.into(), &0.into()));
     }
-    // A dry run tells, and changes nothing.
+    // A dry run reports the changes, and makes none.
     hosts.replace(format!("{text}9 via 3 far\n"));
     let answer = ask(&node, ASK, &Question::Reload { dry_run: true });
     assert_eq!((&answer["applied"], &answer["changed"]), (&false.into(), &1.into()));

@@ -1,5 +1,5 @@
-//! prp-routed as a service: whose process it is and what that may do, what the service manager is
-//! told, and its watchdog.
+//! prp-routed as a service: its user and privileges, its messages to the service manager, and its
+//! watchdog.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::fs;
@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 use prp_routed::report::Question;
 use prp_tests::harness::skip;
 use prp_tests::puppet::Puppet;
-use prp_tests::router::{NobodysRunDir, Router, ask};
+use prp_tests::router::{Router, UnprivilegedRunDir, ask};
 use prp_tests::scratch::TempFile;
 use prp_tests::stream::{self, send};
 use prp_tests::topology::{Node, Topology};
@@ -43,13 +43,13 @@ const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 const UNIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../etc/prp-routed.service");
 const OPERATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operations.md");
 
-/// A user every system has, and its number.
+/// A user that every system has, and its number.
 const NOBODY: (&str, &str) = ("nobody", "65534");
 
-/// How often the watchdog wants to hear of it; the loop says it twice as often.
+/// The interval of the watchdog. The loop sends its message twice as often.
 const WATCHDOG: Duration = Duration::from_millis(200);
 
-/// A chain of three, with real users in it.
+/// A chain of three with the users of the machine.
 fn chain() -> Topology {
     let topology = Topology::up("chain", ["3"]);
     if topology.is_rootless() {
@@ -58,14 +58,14 @@ fn chain() -> Topology {
     topology
 }
 
-/// The daemon on `node` with another prphosts and these arguments.
+/// The daemon on `node` with a different prphosts and these arguments.
 fn start(node: &Node<'_>, hosts: &Path, arguments: &[&str]) -> Router {
     let mut command = node.command_with_hosts(hosts, ROUTED);
     command.args(arguments);
     Router::run(command)
 }
 
-/// Lines of the kernel's view of a process.
+/// Lines of a process's status in /proc.
 fn state(router: &Router) -> String {
     read(format!("/proc/{}/status", router.pid()))
 }
@@ -74,7 +74,7 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).expect("it runs")
 }
 
-/// Where the kernel's view of each thread is.
+/// The folders of a process's threads in /proc.
 fn threads(process: Pid) -> impl Iterator<Item = PathBuf> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
     threads.map(|thread| thread.expect("a thread").path())
@@ -85,7 +85,7 @@ fn field<'a>(state: &'a str, name: &str) -> Vec<&'a str> {
     line.unwrap_or_else(|| panic!("no {name} in {state}")).split_whitespace().collect()
 }
 
-/// CAP_NET_RAW and nothing else, no way to more, and system calls filtered.
+/// Expect: only CAP_NET_RAW, no possibility to gain more, and a seccomp filter.
 fn is_confined(state: &str) {
     for name in ["CapPrm:", "CapEff:"] {
         assert_eq!(field(state, name), ["0000000000002000"], "{name}");
@@ -105,7 +105,8 @@ fn user__becomes_it_and_routes_with_one_capability() {
     let topology = chain();
     let node = topology.node(2);
     let text = node.hosts();
-    // At first only one of its devices: the other one is opened by the user it has become.
+    // At first it opens only one of its devices. It opens the other one after the change of its
+    // user.
     let few: String =
         text.lines().filter(|l| !l.contains("eth1")).map(|line| format!("{line}\n")).collect();
     let hosts = TempFile::new(few);
@@ -125,7 +126,7 @@ fn user__becomes_it_and_routes_with_one_capability() {
     });
     let (mut client, mut server, _) = stream::connected(PUPPET, &topology, [1, 3], "");
     send(&mut client, &mut server, 7, 1 << 20);
-    // Processes of root believe it: its sockets are from before.
+    // Processes of root trust it: it made its sockets before the change.
     let mut own = Puppet::start(&node, PUPPET);
     own.ok("listen l 2:80");
     wait::until("a process that has registered", || {
@@ -153,7 +154,7 @@ fn user__may_not_read_prphosts_again() {
     router.signal(Signal::SIGHUP);
     wait::until("the next reading", || (status(&node)["reloads"] == 1).then_some(()));
     assert_eq!(status(&node)["last_error"], serde_json::Value::Null);
-    // A daemon that starts with a file that it cannot read again is told at once.
+    // A daemon fails at start if its new user cannot read the file.
     drop(router);
     fs::set_permissions(hosts.path(), fs::Permissions::from_mode(0o600)).expect("our file");
     let router = start(&node, hosts.path(), &["--user", NOBODY.0]);
@@ -173,7 +174,7 @@ fn user__that_it_cannot_become() {
     let (code, text) = failed(command);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("user = \"no-such-user\": no such user; make it"), "{text}");
-    // Another user may not, and is told what to do. The copy is where all users may run it.
+    // Another user may not, and the error says what to do. All users may run the copy.
     let program = TempFile::copy(ROUTED);
     let mut command = node.command("setpriv");
     command.args(["--reuid", NOBODY.1, "--clear-groups"]).arg(program.path());
@@ -210,8 +211,8 @@ fn unit__leaves_the_daemon_what_it_does() {
     command.args(["--reuid", NOBODY.1, "--clear-groups", "--no-new-privs"]);
     command.args(["--inh-caps", "+net_raw", "--ambient-caps", "+net_raw"]);
     command.args(["--bounding-set", "-all,+net_raw"]);
-    // As RuntimeDirectory= makes it.
-    let dir = NobodysRunDir::new(ASK);
+    // A folder as RuntimeDirectory= makes it.
+    let dir = UnprivilegedRunDir::new(ASK);
     command.args(["env", &dir.variable()]);
     command.arg(sandbox.path()).arg(unit.path()).arg(program.path());
     command.args(["--metrics", "127.0.0.1:9470"]);
@@ -219,8 +220,7 @@ fn unit__leaves_the_daemon_what_it_does() {
     let state = state(&router);
     assert_eq!(field(&state, "Uid:"), [NOBODY.1; 4]);
     is_confined(&state);
-    // Expect: it routes, reads its files again, serves a process that registers, and ends by
-    // itself.
+    // Expect: it routes, reloads its files, serves a process that registers, and ends by itself.
     let (mut client, mut server, _) = stream::connected(PUPPET, &topology, [1, 3], "");
     send(&mut client, &mut server, 10, 1 << 20);
     hosts.replace(format!("{}9 via 3 far\n", node.hosts()));
@@ -246,7 +246,7 @@ impl Service {
         let path = TempFile::new("");
         fs::remove_file(path.path()).expect("our file");
         let socket = UnixDatagram::bind(path.path()).expect("a free name");
-        socket.set_read_timeout(Some(wait::PATIENCE)).expect("a socket");
+        socket.set_read_timeout(Some(wait::TIMEOUT)).expect("a socket");
         // The variables go to the daemon, past `topo`.
         let mut command = topology.node(2).command_with_hosts(hosts, "env");
         command.arg(format!("NOTIFY_SOCKET={}", path.path().display()));
@@ -265,7 +265,7 @@ impl Service {
         }
     }
 
-    /// The next one that is not the watchdog's.
+    /// The next message that is not for the watchdog.
     fn word(&self) -> String {
         loop {
             let text = self.next().expect("the daemon says something");
@@ -308,7 +308,7 @@ fn manager__hears_of_readiness_reloads_and_the_end() {
     assert_eq!(last, "STOPPING=1\nSTATUS=stopping\n");
 }
 
-/// Only the loop's own thread is held: the others go on, and say nothing in its place.
+/// Only the thread of the loop is stopped. The others run on, and do not send its messages.
 fn watchdog__is_silent_when_the_loop_hangs() {
     let topology = chain();
     let hosts = TempFile::new(topology.node(2).hosts());
@@ -327,18 +327,18 @@ fn watchdog__is_silent_when_the_loop_hangs() {
         stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).expect("a state")
     });
     assert!(states.any(|state| state != 't' && state != 'T'), "another thread is not stopped");
-    // What it had sent before.
+    // Messages that it had sent before.
     service.socket.set_nonblocking(true).expect("a socket");
     while service.next().is_some() {}
     service.socket.set_nonblocking(false).expect("a socket");
     service.socket.set_read_timeout(Some(WATCHDOG * 5)).expect("a socket");
     assert_eq!(service.next(), None, "somebody says that the loop turns");
-    service.socket.set_read_timeout(Some(wait::PATIENCE)).expect("a socket");
+    service.socket.set_read_timeout(Some(wait::TIMEOUT)).expect("a socket");
     ptrace::detach(main, None::<Signal>).expect("it is seized");
     service.beats();
 }
 
-/// Once installed as the documentation says: the program is where the unit expects it.
+/// After an installation as documented, the program is at the path in the unit.
 fn unit__has_nothing_to_complain_about() {
     let [unit, page] = [UNIT, OPERATIONS].map(|path| fs::read_to_string(path).expect("text"));
     let installed = "\nExecStart=/usr/local/bin/prp-routed\n";

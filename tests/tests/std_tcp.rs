@@ -1,5 +1,5 @@
-//! The tests the standard library has for its own `TcpStream` and `TcpListener`, run over PRP: the
-//! same text, with the names in it standing for ours. All ends are on one node.
+//! The standard library's own tests of `TcpStream` and `TcpListener`, run over PRP. The text is the
+//! same, and its names stand for the types of PRP. All ends are on one node.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use prp::TESTS;
 
 include!("../std_tcp_table.rs");
 
-/// What std's tests find under `crate::`.
+/// The modules that std's tests use under `crate::`.
 mod prp {
     #![allow(warnings, clippy::all, clippy::semicolon_if_nothing_returned, reason = "not our text")]
     include!(concat!(env!("OUT_DIR"), "/std_tcp.rs"));
@@ -23,13 +23,13 @@ mod prp {
 #[cfg(std_tests)]
 use std::{fmt, sync, thread, time};
 
-/// `std::io`, as they name it.
+/// `std::io` under the name that they use.
 #[cfg(std_tests)]
 mod io {
     pub(crate) use std::io::{ErrorKind, IoSlice, IoSliceMut, prelude};
 }
 
-/// `std::net`, with ours in the place of TCP's.
+/// `std::net` with the types of PRP instead of TCP's.
 #[cfg(std_tests)]
 mod net {
     pub(crate) use prp_sock::PrpStream as TcpStream;
@@ -41,13 +41,13 @@ mod net {
 
         use prp_sock::{NodeId, Port, PrpAddr};
 
-        /// An address of this node that no other test has.
+        /// An address of this node that no other test uses.
         pub(crate) fn next_test_ip4() -> PrpAddr {
             static NEXT: AtomicU16 = AtomicU16::new(19_600);
             PrpAddr::new(NodeId::MIN, Port::new(NEXT.fetch_add(1, Ordering::Relaxed)))
         }
 
-        /// Another one: PRP has one kind of address.
+        /// Another such address: PRP has one kind of address.
         pub(crate) fn next_test_ip6() -> PrpAddr {
             next_test_ip4()
         }
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     namespace::run_on_pair(&tests, give_names)
 }
 
-/// An entry that nothing answers to hides that std has changed its tests.
+/// An entry that matches nothing shows that std has changed its tests.
 fn check_table() {
     for (name, _) in EXCLUDED {
         assert!(prp::NAMES.contains(name), "no test {name} in {}", prp::SOURCE);
@@ -78,7 +78,7 @@ fn check_table() {
     assert!(TESTS.len() > 30, "{} tests in {}", TESTS.len(), prp::SOURCE);
 }
 
-/// The names that stand for the addresses in std's tests.
+/// The names of the addresses in std's tests.
 fn give_names(topology: &Topology) -> Option<TempFile> {
     let mut hosts = String::new();
     for line in topology.node(1).hosts().lines() {

@@ -1,4 +1,4 @@
-//! The prp command on nodes where something is amiss: a device, prphosts, a privilege, a link.
+//! The prp command on nodes with a faulty device, prphosts, privilege or link.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::fs::File;
@@ -36,7 +36,7 @@ prp_tests::main! {
 
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 
-/// The prp command beside the programs of these tests.
+/// The prp command in the folder of these tests' programs.
 fn prp() -> PathBuf {
     let path = PathBuf::from(ROUTED).with_file_name("prp");
     if !path.exists() {
@@ -58,7 +58,7 @@ fn run(node: &Node<'_>, args: &[&str]) -> (Option<i32>, String, String) {
     finish(command)
 }
 
-/// As [`run`], with another prphosts.
+/// As [`run`], with a different prphosts.
 fn run_with(node: &Node<'_>, hosts: &TempFile, args: &[&str]) -> (Option<i32>, String, String) {
     let mut command = node.command_with_hosts(hosts.path(), prp());
     command.args(args);
@@ -73,14 +73,15 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-/// What comes is a command's input, and what it prints goes back; many at a time.
+/// Received data are the input of a command, and its output is sent back. Many connections run at
+/// the same time.
 fn cat__runs_a_command_for_each_connection() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
     let mut server = two.command(prp());
     server.args(["cat", "-lkv", "7000", "-e", "echo $PRP_PEER; tr a-z A-Z"]);
     let mut server = server.stderr(Stdio::null()).spawn().expect("topo runs");
-    // It holds its connection, and keeps no other client waiting.
+    // It keeps its connection open, and delays no other client.
     let mut holder = wait::until("a server", || {
         let (code, ..) = run(&one, &["cat", "-z", "2", "7000"]);
         let mut holder = one.command(prp());
@@ -95,7 +96,7 @@ fn cat__runs_a_command_for_each_connection() {
     }
     drop(holder.stdin.take());
     assert_eq!(holder.wait().expect("a child").code(), Some(0));
-    // A command that reads nothing: what it has written arrives all the same.
+    // A command that reads nothing: its output still arrives.
     let mut single = two.command(prp());
     single.args(["cat", "-l", "7001", "-e", "echo done"]);
     let mut single = single.spawn().expect("topo runs");
@@ -136,7 +137,7 @@ fn cat__scans_ports() {
     server.wait().expect("a child");
 }
 
-/// A bridge takes the frames of its ports; and a port that joins may give it another address.
+/// A bridge takes the frames of its ports. A port that joins may change the bridge's address.
 fn check__a_port_of_a_bridge_and_a_bridge_of_another_address() {
     let topology = Topology::pair();
     let two = topology.node(2);
@@ -175,7 +176,7 @@ fn check__an_alternative_name_and_a_device_that_is_down() {
     topology.link(2, Link::Down);
     let (code, _, stderr) = run(&two, &["hosts", "check"]);
     assert!(code == Some(1) && stderr.contains("eth0 is down"), "{stderr}");
-    // So does a listener, which would wait in silence.
+    // So does a listener, which would otherwise wait without an error.
     let mut listener = two.interruptible(prp());
     listener.args(["cat", "-lv", "7000"]).stdin(Stdio::null()).stderr(Stdio::piped());
     let mut listener = listener.spawn().expect("topo runs");
@@ -187,7 +188,7 @@ fn check__an_alternative_name_and_a_device_that_is_down() {
     listener.wait().expect("a child");
 }
 
-/// No node answers, and the cause is at hand.
+/// No node answers, and the error names the cause.
 fn connect__where_the_own_device_is_down_says_so() {
     let topology = Topology::pair();
     let one = topology.node(1);
@@ -197,8 +198,8 @@ fn connect__where_the_own_device_is_down_says_so() {
         stderr.contains("2:7000: no answer from the peer for 0.3 s; is a server started"),
         "{stderr}"
     );
-    // Expect: at once, as there is no use in waiting. The kernel tells a lost carrier after a
-    // while.
+    // Expect: an error at once, since waiting would not help. The kernel reports a lost carrier
+    // after a while.
     topology.link(2, Link::Down);
     let flags = || one.run("ip", &["-o", "link", "show", "eth0"]);
     wait::until("eth0 has no carrier", || flags().contains("NO-CARRIER").then_some(()));
@@ -215,7 +216,7 @@ fn connect__where_the_own_device_is_down_says_so() {
     assert!(!stderr.contains("no answer"), "{stderr}");
 }
 
-/// What is captured live is read again from the file, by kind.
+/// A live capture is read again from the file, and filtered by kind.
 fn dump__captures_and_filters() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
@@ -229,7 +230,7 @@ fn dump__captures_and_filters() {
         assert_eq!(code, Some(0), "{args:?}: {why}");
         stdout
     };
-    // A file without a frame is one whose header is not written yet.
+    // Until the first frame the file may lack its header.
     wait::until("the first frames", || {
         run(&one, &["cat", "-z", "-w", "0.2", "2", "9"]);
         std::fs::metadata(path).is_ok_and(|it| it.len() > 100).then_some(())
@@ -241,8 +242,8 @@ fn dump__captures_and_filters() {
         "i=0; while [ $i -lt 999 ]; do echo line $i; i=$((i+1)); done | \"$0\" cat -q 2 7000";
     let sent = one.run("sh", &["-c", script, prp().to_str().expect("text")]);
     assert!(sent.starts_with("line 0\n") && sent.ends_with("line 998\n"), "{sent}");
-    // Both directions have the same lines; the port names one of them. What is captured is not in
-    // the file at once.
+    // Both directions have the same lines; the port selects one of them. Captured frames are
+    // written to the file later.
     wait::until("all lines in the capture, once each and in order", || {
         (read(&["--follow", "--port", "7000"]) == sent).then_some(())
     });
@@ -262,7 +263,7 @@ fn dump__captures_and_filters() {
     server.wait().expect("a child");
 }
 
-/// A limit holds for frames that packet sockets see, and for those that go past them.
+/// A limit holds for frames that pass packet sockets, and for frames that bypass them.
 fn dump__takes_no_more_than_the_rate() {
     const RATE: usize = 50;
     let topology = Topology::pair();
@@ -282,7 +283,7 @@ fn dump__takes_no_more_than_the_rate() {
     let server = server.args(["cat", "-lk", "7000"]).stdout(Stdio::null());
     let mut server = server.spawn().expect("topo runs");
     wait::until("a server", || (run(&one, &["cat", "-z", "2", "7000"]).0 == Some(0)).then_some(()));
-    // A thousand frames at least, in much less than a second.
+    // The flow has at least a thousand frames, in much less than a second.
     let script = "head -c 1500000 /dev/zero | \"$0\" cat -q 2 7000";
     one.run("sh", &["-c", script, prp().to_str().expect("text")]);
     kill(Pid::from_raw(dump.id().cast_signed()), Signal::SIGINT).expect("it runs");
@@ -296,8 +297,8 @@ fn dump__takes_no_more_than_the_rate() {
     server.wait().expect("a child");
 }
 
-/// A packet socket costs senders and receivers while it sees their frames, whether they are
-/// taken or not. It sees all that come in.
+/// A packet socket slows down senders and receivers while it receives their frames, also those that
+/// it does not record. It receives all incoming frames.
 fn dump__of_more_than_the_rate_pauses() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
@@ -314,7 +315,7 @@ fn dump__of_more_than_the_rate_pauses() {
         let has_seen = std::fs::metadata(seen.path()).is_ok_and(|it| it.len() > 0);
         (is_open && has_seen).then_some(())
     });
-    // A thousand frames at least, in much less than a second; and again.
+    // Another flow of at least a thousand frames, in much less than a second.
     let script = "head -c 1500000 /dev/zero | \"$0\" cat -q 2 7000";
     let send = || one.run("sh", &["-c", script, prp().to_str().expect("text")]);
     send();
@@ -332,7 +333,7 @@ fn dump__of_more_than_the_rate_pauses() {
     server.wait().expect("a child");
 }
 
-/// TCP over PRP, and PRP over TCP, to a server that asks each line back.
+/// TCP over PRP, and PRP over TCP, to a server that sends each line back.
 fn proxy__passes_tcp_over_prp_and_back() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
@@ -377,7 +378,7 @@ fn ping__counts_and_ends_with_a_summary() {
     assert_eq!((&report["lost_percent"], &report["node"]), (&0.0.into(), &2.into()), "{stdout}");
     assert!(report["max_seconds"].as_f64().is_some_and(|s| s > 0.0), "{stdout}");
     assert_eq!(report["answers"].as_array().map(Vec::len), Some(3), "{stdout}");
-    // Ctrl-C, while it goes on.
+    // Ctrl-C while it runs.
     let output = TempFile::new("");
     let mut command = one.interruptible(prp());
     let file = File::create(output.path()).expect("a file of ours");
@@ -393,7 +394,7 @@ fn ping__counts_and_ends_with_a_summary() {
     let last = read().lines().last().expect("a line").to_owned();
     assert!(last.starts_with("rtt min/avg/max/mdev = ") && last.ends_with(" ms"), "{last}");
     assert!(read().contains("\n--- 2 (node2) ping statistics ---\n"), "{}", read());
-    // In time, and not; a flood takes back each dot.
+    // Answers in time, and too late; a flood removes the dot of each answer.
     let (code, stdout, _) = run(&one, &["ping", "-c", "3", "-w", "0.01", "-i", "9", "2"]);
     assert_eq!(code, Some(4), "one of three in time: {stdout}");
     let (code, stdout, _) = run(&one, &["ping", "-f", "-c", "50", "2"]);
@@ -410,7 +411,7 @@ fn ping__counts_and_ends_with_a_summary() {
     drop(router);
     let (code, stdout, _) = run(&one, &["ping", "-O", "-c", "2", "-i", "0.1", "-W", "0.1", "2"]);
     assert!(code == Some(4) && stdout.contains("\nno answer yet for seq=1\n"), "{stdout}");
-    // No node answers, and Ctrl-C says so as well.
+    // No node answers, and the summary after Ctrl-C says so as well.
     let mut command = one.command("timeout");
     command
         .args(["--preserve-status", "-s", "INT", "0.5"])
@@ -485,7 +486,7 @@ fn routed__is_found_whatever_is_wrong_with_prphosts() {
     assert!(drops.is_sorted_by_key(|drop| drop["labels"]["reason"].as_str()), "{stdout}");
 }
 
-/// Each node's processes, and none of another network namespace.
+/// The processes of each node, and none of another network namespace.
 fn stat__shows_both_ends_and_filters() {
     let topology = Topology::pair();
     let (one, two) = (topology.node(1), topology.node(2));
@@ -527,7 +528,7 @@ fn stat__shows_both_ends_and_filters() {
     let metrics = stat(&two, &["--openmetrics"]);
     assert!(metrics.contains("# TYPE prp_accepted counter") && metrics.ends_with("# EOF\n"));
     check_openmetrics(&metrics);
-    // A process that is stopped shows what it wrote last, and keeps no reader waiting for long.
+    // For a stopped process `prp stat` shows its last record, without waiting for long.
     kill(Pid::from_raw(client.id().cast_signed()), Signal::SIGSTOP).expect("it runs");
     let (code, stdout, why) = run(&one, &["stat", "-H"]);
     assert!(
@@ -554,10 +555,10 @@ fn trace__gives_up_without_answers() {
     assert_eq!(report["hops"][0]["answers"][0]["node"], 2, "{stdout}");
 }
 
-/// The parser of the reference implementation takes `text`. Where there is none, the other checks
-/// have to do.
+/// The parser of the reference implementation accepts `text`. This check is skipped if it is not
+/// installed.
 fn check_openmetrics(text: &str) {
-    /// That of the distribution, which has the package python3-prometheus-client.
+    /// The distribution's interpreter, which has the package python3-prometheus-client.
     const PYTHON: &str = "/usr/bin/python3";
     const PARSER: &str = "from prometheus_client.openmetrics.parser import \
         text_string_to_metric_families as parse; import sys; \

@@ -22,7 +22,7 @@ prp_tests::main! {
 
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 
-/// The prp command beside the programs of these tests.
+/// The prp command in the folder of these tests' programs.
 fn prp() -> PathBuf {
     let path = PathBuf::from(ROUTED).with_file_name("prp");
     if !path.exists() {
@@ -31,7 +31,7 @@ fn prp() -> PathBuf {
     path
 }
 
-/// A server on node 2, and a client on node 1 that sends what it is given.
+/// A server on node 2, and a client on node 1 that sends its standard input.
 struct Pair {
     server: Child,
     client: Child,
@@ -80,7 +80,7 @@ fn top__at_a_terminal_is_live_and_gives_it_back() {
     });
     let keys = |screen: &str| screen.trim_end().lines().last().unwrap_or_default().to_owned();
     terminal.wait_for(|screen| keys(screen).ends_with("1-1 of 1"));
-    // Live: a connection that begins is shown, and one that ends is so no more.
+    // The screen shows a new connection, and no longer shows one that has ended.
     let other = Pair::connect(&one, &two, "7001");
     terminal.wait_for(|screen| screen.contains(" 2:7001 "));
     drop(other);
@@ -96,7 +96,7 @@ fn top__at_a_terminal_is_live_and_gives_it_back() {
     terminal.wait_for(|screen| keys(screen).contains("sort: rtt"));
     terminal.press("q");
     assert!(terminal.finish().success());
-    // Ctrl-C is a key; and a signal from elsewhere ends it as any other program.
+    // Ctrl-C is read as a key. A signal from another process ends it like any other program.
     let mut terminal = Terminal::run(&one, &words, 24, 80);
     terminal.wait_for(|screen| screen.contains(" ESTAB "));
     terminal.press("\u{3}");
@@ -128,7 +128,7 @@ fn top__without_a_terminal_prints_rates() {
     let (code, stdout, _) = run(&["-b", "-n", "2", "-d", "0.1", "dst", "2:7001"]);
     assert!(code == Some(0) && !stdout.contains("2:7000"), "{stdout}");
     assert_eq!(stdout.matches("prp top ").count(), 2, "{stdout}");
-    // Something is sent while it samples.
+    // The client sends data while it samples.
     let mut top = one.command(prp());
     top.args(["top", "--json", "-d", "0.1", "-n", "100"]).stdout(Stdio::piped());
     let mut top = top.spawn().expect("topo runs");

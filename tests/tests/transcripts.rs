@@ -1,6 +1,6 @@
-//! The transcripts in the book are what the programs print.
+//! The transcripts in the book are equal to the output of the programs.
 //!
-//! `UPDATE=1 netns-scripts/test -p prp-tests --test transcripts` writes down what they print now.
+//! `UPDATE=1 netns-scripts/test -p prp-tests --test transcripts` writes the new output to the book.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::path::Path;

@@ -1,5 +1,4 @@
-//! Data from one node to another, between real processes: all of it arrives, whatever the link
-//! does.
+//! Transfers between processes on different nodes: all data arrive, whatever the link does.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::process::Command;
@@ -28,7 +27,7 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const MIB: u64 = 1 << 20;
 
-/// Puppets on both nodes with a stream `s` between them: the client on node 1, the server on
+/// Starts puppets on both nodes with a stream `s` between them: the client on node 1, the server on
 /// node 2.
 fn connected(topology: &Topology) -> (Puppet, Puppet) {
     let (client, server, _) = stream::connected(PUPPET, topology, [1, 2], "");
@@ -74,7 +73,7 @@ fn transfer__within_a_node() {
     exchange(&mut client, &mut server, 11, 64 * MIB, |_| ());
 }
 
-/// A process that waits must let the other one have the core.
+/// A waiting process must yield the core to the other one.
 fn transfer__two_processes_on_one_core() {
     let topology = Topology::pair();
     let on_first_core = |node: u8| {
@@ -92,7 +91,7 @@ fn transfer__two_processes_on_one_core() {
 
 fn transfer__goes_on_after_the_link_was_down() {
     const BYTES: u64 = 64 * MIB;
-    // Slow enough for the transfer to be still going on, whatever the machine.
+    // Slow enough for the transfer to be still going on, on any machine.
     let topology = Topology::pair_with(["--rate", "400mbit"]);
     let (mut client, mut server) = connected(&topology);
     server.ok("bg drain drain s");
@@ -101,7 +100,7 @@ fn transfer__goes_on_after_the_link_was_down() {
         let before = received_frames(&topology);
         wait::until("frames", || (received_frames(&topology) > before + 100).then_some(()));
         topology.link(node, Link::Down);
-        // Down for longer than a few repeats take.
+        // The link is down for longer than a few retransmissions take.
         std::thread::sleep(std::time::Duration::from_millis(300));
         topology.link(node, Link::Up);
     }
@@ -111,7 +110,7 @@ fn transfer__goes_on_after_the_link_was_down() {
     assert_ne!(client.ok("retransmitted s"), "0", "the link was down while frames were on it");
 }
 
-/// Frames node 2 has received.
+/// Frames that node 2 has received.
 fn received_frames(topology: &Topology) -> u64 {
     let text = topology.node(2).run("cat", &["/proc/net/dev"]);
     let line = text.lines().find_map(|line| line.trim().strip_prefix("eth0:"));
@@ -119,15 +118,15 @@ fn received_frames(topology: &Topology) -> u64 {
     packets.and_then(|n| n.parse().ok()).expect("eth0 counts packets")
 }
 
-/// A host on the same Ethernet sends nonsense.
+/// A host on the same Ethernet sends malformed frames.
 fn transfer__through_garbage() {
     let topology = Topology::pair();
     let (mut client, mut server) = connected(&topology);
     with_garbage(&topology, "blunt", &mut client, &mut server);
 }
 
-/// A host on the same Ethernet sends our own frames again, changed: a checksum over the whole
-/// frame, with a key that only the two ends have, tells them from real ones.
+/// A host on the same Ethernet sends changed copies of the connection's frames. A checksum over the
+/// whole frame, with a key that only the two ends have, detects them.
 fn transfer__through_forgeries() {
     let topology = Topology::pair();
     let mut client = Puppet::start(&topology.node(1), PUPPET);

@@ -1,4 +1,4 @@
-//! Streams over UDP: processes without a privilege on loopback addresses, and nodes with IP
+//! Streams over UDP: processes without privileges on loopback addresses, and nodes with IP
 //! addresses on a link.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
@@ -36,7 +36,7 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const MIB: u64 = 1 << 20;
 
-/// A process of node `node` of `nodes` that has no capability and gets none.
+/// A process of node `node` of `nodes` that has no capability and cannot gain one.
 fn unprivileged(nodes: &Loopback, node: u8) -> Puppet {
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", PUPPET]);
@@ -68,8 +68,8 @@ fn loopback__stream_of_processes_without_privileges() {
     exchange(&mut client, &mut server, seed, 64 * MIB, |_| ());
 }
 
-/// A process at a third address makes up packets of both nodes: resets, data, acknowledgements and
-/// messages between devices, for the stream's port of the server and any of the client.
+/// A process at a third address forges packets of both nodes: resets, data, acknowledgements and
+/// messages between devices, to the server's port of the stream and to all ports of the client.
 fn loopback__what_a_stranger_sends_changes_nothing() {
     const DATAGRAMS: u64 = 50_000;
     let nodes = Loopback::new();
@@ -90,14 +90,14 @@ fn loopback__what_a_stranger_sends_changes_nothing() {
             let ports = if at == nodes.server { [high, 80] } else { [80, high] };
             let mut bytes = vec![0, from, 0, at];
             ports.iter().for_each(|port| bytes.extend(port.to_be_bytes()));
-            // Number, length, and each flag there is.
+            // The number, the length, and each flag.
             bytes.extend([number, port, 0, 12, flags, number, port, 1 << (kind & 7)]);
             bytes.extend([flags; 12]);
             if kind >= 250 {
                 bytes[..4].fill(0);
             }
             let destination = format!("{}:{}", nodes.ip(at), 5230 + u16::from(to >> 1 & 3));
-            // A full queue is no matter.
+            // A full queue does not matter.
             let _ = stranger.send_to(&bytes, destination);
         }
     });
@@ -105,7 +105,7 @@ fn loopback__what_a_stranger_sends_changes_nothing() {
     assert!(strangers > 0, "none has come");
 }
 
-/// Has `client` connect to `server`, which listens at `port`, and say something.
+/// Connects `client` to `server`, which listens at `port`, and sends a message.
 fn talk(nodes: &Loopback, client: &mut Puppet, server: &mut Puppet, port: u16) {
     client.ok(format!("connect s{port} {}", nodes.at(port)));
     server.ok("accept l s");
@@ -115,7 +115,7 @@ fn talk(nodes: &Loopback, client: &mut Puppet, server: &mut Puppet, port: u16) {
     assert_eq!(client.ok(format!("read s{port} 5")), "hello");
 }
 
-/// `N` processes of the server's node, which listen at the ports from 100 on.
+/// `N` processes of the server's node, which listen at ports from 100 up.
 fn listeners<const N: usize>(nodes: &Loopback) -> [Puppet; N] {
     let mut ports = 100..;
     std::array::from_fn(|_| {
@@ -133,7 +133,7 @@ fn loopback__every_process_of_a_node_gets_its_requests() {
     for (port, server) in (100..).zip(&mut servers) {
         talk(&nodes, &mut client, server, port);
     }
-    // A process of the same node is a client as others are.
+    // A process of the same node is a client like any other.
     let [first, second, ..] = &mut servers;
     talk(&nodes, second, first, 100);
     talk(&nodes, first, second, 101);
@@ -141,12 +141,12 @@ fn loopback__every_process_of_a_node_gets_its_requests() {
     assert_eq!(first.fails(format!("listen m {}", nodes.at(101))), "AddrInUse");
 }
 
-/// The process that holds the node's own port is another user's.
+/// The process that holds the node's own port belongs to another user.
 fn loopback__processes_of_several_users() {
     if in_user_namespace() || !Uid::effective().is_root() {
         skip("root: to become several users");
     }
-    // Where they are built other users may not read.
+    // Other users may not read the folder where they are built.
     let program = TempFile::copy(PUPPET);
     let nodes = Loopback::new();
     let mut servers = [NOBODY, NOBODY - 1, 0].map(|user| {
@@ -193,7 +193,8 @@ fn pair<'a>(words: impl IntoIterator<Item = &'a str>) -> (Topology, TempFile) {
     (topology, hosts)
 }
 
-/// Puppets on both nodes of `topology` by `hosts`, with a stream `s` between them.
+/// Starts puppets on both nodes of `topology` with `hosts` as prphosts, and a stream `s` between
+/// them.
 fn connected(topology: &Topology, hosts: &TempFile) -> (Puppet, Puppet) {
     let [mut client, mut server] = [1, 2].map(|number| {
         let command = topology.node(number).command_with_hosts(hosts.path(), PUPPET);
@@ -218,7 +219,7 @@ fn link__stream_through_losses() {
     send(&mut client, &mut server, seed::of("link__stream_through_losses"), 16 * MIB);
 }
 
-/// Sends `bytes` from `client` to `server`; how many trains it took.
+/// Sends `bytes` from `client` to `server`; returns the number of trains.
 fn trains_for(client: &mut Puppet, server: &mut Puppet, bytes: u64) -> u64 {
     let before = trains_sent(client);
     server.ok(format!("bg take take s {bytes}"));
@@ -231,8 +232,8 @@ fn trains_sent(process: &mut Puppet) -> u64 {
     process.ok("udp s trains_sent").parse().expect("a number")
 }
 
-/// The kernel takes neither a train of datagrams that are too long now nor one of them alone: that
-/// says nothing of trains.
+/// The datagrams exceed the new MTU. The kernel refuses both a train and a single datagram, so that
+/// the refusal is no evidence against trains.
 fn link__trains_go_on_when_the_mtu_shrinks() {
     let (topology, hosts) = pair(["--mtu", "9000"]);
     let (mut client, mut server) = connected(&topology, &hosts);
@@ -246,7 +247,7 @@ fn link__trains_go_on_when_the_mtu_shrinks() {
     assert!(trains_for(&mut client, &mut server, 16 * MIB) > 0);
 }
 
-/// A filter on the way that drops what is longer than a datagram drops whole trains.
+/// A filter on the path that drops frames longer than a datagram drops whole trains.
 fn link__trains_that_are_lost_are_given_up() {
     if Command::new("nft").arg("--version").output().is_err() {
         skip("nft");
@@ -262,7 +263,7 @@ fn link__trains_that_are_lost_are_given_up() {
     trains_for(&mut client, &mut server, 32 * MIB);
     assert_eq!(client.ok("udp s trains_withdrawn"), "1");
     assert_eq!(trains_for(&mut client, &mut server, 16 * MIB), 0);
-    // The other way they get through.
+    // In the other direction they pass.
     assert!(trains_for(&mut server, &mut client, 16 * MIB) > 0);
 }
 
@@ -281,14 +282,15 @@ fn link__trains_that_are_garbled_are_given_up() {
     assert_eq!(client.ok("udp s train_tests_failed"), "2");
     let changed = server.ok("drops s bad_crc");
     assert_ne!(changed, "0", "no segment has been changed");
-    // Plain datagrams come as they were sent.
+    // Single datagrams arrive unchanged.
     assert_eq!(trains_for(&mut client, &mut server, 16 * MIB), 0);
     assert_eq!(server.ok("drops s bad_crc"), changed);
     // The other way they get through.
     assert!(trains_for(&mut server, &mut client, 16 * MIB) > 0);
 }
 
-/// The link carries IP as before, and drops what has PRP's EtherType, in the middle of a transfer.
+/// In the middle of a transfer the link begins to drop frames with PRP's EtherType, and still
+/// carries IP.
 fn link__udp_is_the_backup_of_ethernet() {
     if Command::new("nft").arg("--version").output().is_err() {
         skip("nft");
@@ -312,8 +314,8 @@ fn link__udp_is_the_backup_of_ethernet() {
     assert!(trains_sent(&mut client) > 0);
 }
 
-/// Both nodes have an address on each of two networks, of which the first one comes to lose
-/// everything in the middle of a transfer.
+/// Both nodes have an address on each of two networks. In the middle of a transfer the first
+/// network begins to lose all frames.
 fn link__stream_goes_on_by_the_next_address() {
     if Command::new("nft").arg("--version").output().is_err() {
         skip("nft");
@@ -339,7 +341,7 @@ fn link__stream_goes_on_by_the_next_address() {
             topology.node(number).run("nft", &[rule]);
         }
     });
-    // The rules come one after the other, and an end may leave the address before the second.
+    // The rules are set one after the other, and an end may leave the address before the second.
     let rules = [1, 2].map(|number| topology.node(number).run("nft", &["list ruleset"]));
     let has_lost = rules.iter().any(|rules| !rules.contains("packets 0 "));
     assert!(has_lost, "no node has lost anything: {rules:?}");

@@ -1,5 +1,5 @@
-//! The AF_XDP send path of packet devices: opened for a flow, left where frames would pass by
-//! something.
+//! The AF_XDP send path of packet devices: opened for a flow, and closed if frames would bypass a
+//! kernel hook.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::Read;
@@ -19,7 +19,7 @@ use prp_tests::privilege;
 use prp_tests::wait::until_taken;
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// For local experiments (IEEE 802), and used by nothing else here.
+/// The EtherType for local experiments (IEEE 802), which nothing else in this project uses.
 const ETHERTYPE: u16 = 0x88b6;
 
 /// All of them (`ETH_P_ALL`), in network order.
@@ -28,19 +28,19 @@ const ALL: i32 = 0x0300;
 /// From linux/socket.h.
 const AF_XDP: i32 = 44;
 
-/// Longer than the kernel ever takes.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer than any delay of the kernel.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 const BATCH: usize = 32;
 
-/// Frames that are certainly a flow, and enough that it is checked once more.
+/// A number of frames that is certainly a flow, and long enough for another check.
 const FLOW: usize = 1024;
 const WITHIN: Duration = Duration::from_millis(10);
 const SERVICE_INTERVAL: Duration = Duration::from_millis(50);
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    // They share a link, and its queue.
+    // The tests share a link, and its queue.
     let tests = [
         Test::new(
             "flow__takes_xdp_tx_whole_and_in_order",
@@ -114,10 +114,10 @@ fn device(number: u8) -> PacketDevice {
     })
 }
 
-/// A node that sends, its time, and a number for each frame.
+/// A sending node, its clock, and a number for each frame.
 struct Sender {
     device: PacketDevice,
-    /// The device that has to get every frame, if that matters.
+    /// The device that must receive every frame, if there is one.
     to: Option<PacketDevice>,
     xdp_tx: Arc<XdpTx>,
     calls: Arc<Calls>,
@@ -140,7 +140,7 @@ impl Sender {
         Self { device, to: None, xdp_tx, calls, now: Instant::from_nanos(0), next: 0 }
     }
 
-    /// Sends `count` frames in batches; how many took the AF_XDP send path.
+    /// Sends `count` frames in batches; returns the number that took the AF_XDP send path.
     fn send(&mut self, count: usize) -> u64 {
         let _ = self.device.take_xdp_tx();
         for _ in 0..count / BATCH {
@@ -157,7 +157,7 @@ impl Sender {
         self.device.take_xdp_tx()
     }
 
-    /// Sends `count` frames one by one; how many took the AF_XDP send path.
+    /// Sends `count` frames one by one; returns the number that took the AF_XDP send path.
     fn send_alone(&mut self, count: usize) -> u64 {
         let _ = self.device.take_xdp_tx();
         for _ in 0..count {
@@ -173,7 +173,7 @@ impl Sender {
     /// Waits for all frames from `first` on.
     fn receive_from(&mut self, first: u32) {
         let Some(to) = &mut self.to else { return };
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TIMEOUT;
         let mut expected = first;
         while expected < self.next {
             assert!(std::time::Instant::now() < deadline, "frame {expected} does not come");
@@ -187,13 +187,13 @@ impl Sender {
         }
     }
 
-    /// Services the path, `later` than before.
+    /// Services the path at a time that is `later` than before.
     fn service(&mut self, later: Duration) -> Option<Instant> {
         self.now = self.now + later;
         on_node(1, || self.xdp_tx.service(self.now))
     }
 
-    /// A flow, and what is done about it.
+    /// Sends a flow, and services the path.
     fn flow(&mut self) {
         self.send(FLOW);
         assert!(self.calls.0.load(Ordering::Relaxed) > 0, "somebody is called");
@@ -202,12 +202,12 @@ impl Sender {
         self.service(WITHIN);
     }
 
-    /// Sends until the way is open: the kernel frees what was closed some time later.
+    /// Sends until the path is open: the kernel frees a closed socket some time later.
     fn send_until_open(&mut self) {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TIMEOUT;
         while self.send(BATCH) == 0 {
             assert!(std::time::Instant::now() < deadline, "the way stays closed");
-            self.service(RETRY);
+            self.service(RETRY_INTERVAL);
             self.send(FLOW);
             self.service(WITHIN);
         }
@@ -233,12 +233,12 @@ fn frame(number: u32) -> Vec<u8> {
     frame
 }
 
-/// Runs `program`, which is to succeed, on node 1 with the name of its device in place of `DEV`.
+/// Runs `program` on node 1, with the name of its device in place of `DEV`. It must succeed.
 fn run(program: &str, words: &str) {
     run_on(1, program, words);
 }
 
-/// Runs `program`, which is to succeed, on `node` with the name of its device in place of `DEV`.
+/// Runs `program` on `node`, with the name of its device in place of `DEV`. It must succeed.
 fn run_on(node: u8, program: &str, words: &str) {
     on_node(node, || {
         let device = interfaces().into_iter().find(|i| !i.loopback).expect("a device").name;
@@ -263,7 +263,7 @@ fn flow__takes_xdp_tx_whole_and_in_order() {
     assert_eq!((from.send_alone(1), from.send(BATCH)), (1, BATCH as u64), "a frame alone as well");
 }
 
-/// Where frames leave one by one, and each is waited for.
+/// If frames are sent one by one, and a reader waits for each.
 fn messages__take_xdp_tx_once_they_are_many() {
     let mut from = Sender::new();
     from.to = Some(device(2));
@@ -278,7 +278,7 @@ fn messages__take_xdp_tx_once_they_are_many() {
     from.send_until_open();
     assert_eq!(from.send_alone(FLOW), FLOW as u64);
 
-    // Expect: fewer are not worth it.
+    // Expect: the path does not open for fewer frames.
     let mut slow = Sender::new();
     slow.send_alone(FLOW / 2);
     slow.service(Duration::ZERO);
@@ -287,7 +287,7 @@ fn messages__take_xdp_tx_once_they_are_many() {
     assert_eq!(slow.send_alone(1), 0);
 }
 
-/// Receiving is another processor's work, some time later: until then the frames are the sender's.
+/// Another processor receives the frames some time later. Until then the sender owns their memory.
 fn flow__goes_on_where_frames_arrive_later() {
     let mut from = Sender::open();
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(31);
@@ -304,7 +304,7 @@ fn flow__goes_on_where_frames_arrive_later() {
     }
     let _restore = Restore(Box::new(move || assert!(set(0).success())));
     from.to = Some(device(2));
-    // Batches without a waiting reader, until frames are with the sender for longer than a call.
+    // Sends batches without a waiting reader, until the kernel keeps frames for longer than a call.
     let mut xdp_tx = 0;
     for _ in 0..100 {
         let first = from.next;
@@ -329,7 +329,7 @@ fn flow__ends_and_leaves_the_path_to_others() {
     }
     other.send_until_open();
     assert_eq!(one.send(BATCH), 0);
-    // Expect: it is there for the next flow again.
+    // Expect: the path is opened again for the next flow.
     drop(other);
     let calls = one.calls.0.load(Ordering::Relaxed);
     one.flow();
@@ -352,12 +352,12 @@ fn listener__hears_all_that_is_sent() {
     assert_eq!((from.send(BATCH), received()), (BATCH as u64, 0), "not at once");
     from.service(SERVICE_INTERVAL);
     assert_eq!((from.send(BATCH), received()), (0, BATCH));
-    // Expect: the path is taken again when no program listens.
+    // Expect: the path is used again when no program captures frames.
     drop(listener);
     from.send_until_open();
 }
 
-/// A capture that is told of frames by their sender does not close the way.
+/// A capture that gets copies of frames from their sender does not close the path.
 fn capture__gets_what_passes_by_its_socket() {
     let mut from = Sender::open();
     let seen = Arc::<Mutex<Vec<u32>>>::default();
@@ -387,7 +387,7 @@ fn capture__gets_what_passes_by_its_socket() {
     from.service(SERVICE_INTERVAL);
     assert_eq!(from.send(BATCH), BATCH as u64, "the capture gets them, and the way stays");
     let expected: Vec<_> = (first..from.next).collect();
-    let deadline = std::time::Instant::now() + PATIENCE;
+    let deadline = std::time::Instant::now() + TIMEOUT;
     while !seen.lock().expect("no panic").ends_with(&expected) {
         assert!(
             std::time::Instant::now() < deadline && !thread.is_finished(),
@@ -397,14 +397,14 @@ fn capture__gets_what_passes_by_its_socket() {
     }
     is_over.store(true, Ordering::Relaxed);
     assert_eq!(thread.join().expect("no panic"), 0, "none was lost");
-    // Expect: another one that does not ask for copies closes it all the same.
+    // Expect: another capture that does not ask for copies closes it.
     let listener = on_node(1, || Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(ALL))));
     from.service(SERVICE_INTERVAL);
     assert_eq!(from.send(BATCH), 0);
     drop(listener);
 }
 
-/// Does something in the end, however that comes.
+/// Calls a function when it is dropped, also after a panic.
 struct Restore(Box<dyn Fn()>);
 
 impl Drop for Restore {
@@ -440,7 +440,7 @@ fn queue__is_not_passed_by() {
         run("tc", &format!("qdisc add dev DEV {kind}"));
         from.service(SERVICE_INTERVAL);
         assert_eq!(from.send(BATCH), 0, "{kind}");
-        from.service(RETRY);
+        from.service(RETRY_INTERVAL);
         from.send(FLOW);
         from.service(WITHIN);
         assert_eq!(from.send(BATCH), 0, "{kind} is still there");
@@ -449,7 +449,7 @@ fn queue__is_not_passed_by() {
     }
 }
 
-/// Each frame is lost by itself, and the way is as it was.
+/// Each frame is lost independently, and the path stays open.
 fn link__with_its_other_end_down_loses_frames() {
     let mut from = Sender::open();
     let _restore = Restore(Box::new(|| run_on(2, "ip", "link set DEV up")));

@@ -2,8 +2,8 @@
 # `up` that fails, is killed or interrupted on its way.
 # shellcheck disable=SC2154 # topo, scratch, A and B are of check-topo, said is of `ends`
 
-# Puts in the place of each tool one that counts the calls, and at call number $AT kills topo or
-# fails. What was called at the time of the kill goes on.
+# Replaces each tool by a script that counts the calls, and that kills topo or fails at call number
+# $AT. The tool that runs at the time of the kill goes on.
 make_shims() {
     local tool real
     mkdir -p "$scratch/shims"
@@ -11,7 +11,7 @@ make_shims() {
         real=$(type -P "$tool")
         cat >"$scratch/shims/$tool" <<SHIM
 #!/bin/sh
-# Not this one: it asks whether we are root, and the answer decides where everything is.
+# Not id: its answer, whether we are root, decides the folder of the state.
 [ "\$1" != --mount=/proc/self/ns/mnt ] || exec "$real" "\$@"
 read -r n <"$scratch/count"
 n=\$((n + 1))
@@ -20,7 +20,7 @@ if [ "\$n" = "\$AT" ]; then
     [ "\$THEN" = kill ] || { echo "made to fail" >&2; exit 1; }
     read -r pid <"$scratch/up.pid"
     kill -KILL "\$pid"
-    # Long enough for whatever comes after the kill to come first.
+    # Long enough for everything else after the kill to happen first.
     sleep 0.1
 fi
 exec "$real" "\$@"
@@ -29,7 +29,7 @@ SHIM
     done
 }
 
-# up_until N kill|fail: the status of `up` that was hit at the Nth call.
+# up_until N kill|fail: the status of an `up` that is killed, or fails, at the Nth call.
 up_until() {
     local status=0
     echo 0 >"$scratch/count"
@@ -49,7 +49,7 @@ check_failing_up() {
                 fail "when call $n failed it said: $(<"$scratch/said")"
             nothing_left
         else
-            # Some failures are none, as when a check of the carrier is repeated.
+            # `up` survives some failures: it repeats the check of the carrier, for one.
             "$topo" down
             (($(<"$scratch/count") >= n)) || break
         fi
@@ -77,7 +77,7 @@ check_killed_then_up() {
     for ((n = 1; n < 200; n++)); do
         status=$(up_until "$n" kill)
         ((status)) || break
-        # Killed at its last step, it may have been through.
+        # If it was killed at its last step, it may have finished.
         ! "$topo" exec 1 -- true || is "devices" "up up" "$(table | cut -d ' ' -f 7 | paste -sd ' ')"
         ends 0 "$topo" up pair --rate 1gbit
         is "devices" "up up" "$(table | cut -d ' ' -f 7 | paste -sd ' ')"
@@ -93,7 +93,7 @@ check_interrupted_up() {
     for delay in 0.01 0.02 0.03 0.04 0.05 0.06; do
         timeout -s INT "$delay" "$topo" up pair >/dev/null 2>&1 || true
         timeout -s TERM "$delay" "$topo" up pair >/dev/null 2>&1 || true
-        # Either it was through, or it has cleaned up by itself.
+        # Either it has finished, or it has cleaned up by itself.
         "$topo" exec 1 -- true 2>/dev/null || nothing_left
         "$topo" down
     done

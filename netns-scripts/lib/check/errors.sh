@@ -2,7 +2,8 @@
 # What is refused, and in which words.
 # shellcheck disable=SC2154 # topo, scratch, A and B are of check-topo, said is of `ends`
 
-# refused STATUS PATTERN ARGUMENTS...: one line, with the pattern, and nothing made.
+# refused STATUS PATTERN ARGUMENTS...: checks that the output is one line that matches PATTERN, and
+# that nothing was made.
 refused() {
     local pattern=$2
     ends "$1" "$topo" "${@:3}"
@@ -77,7 +78,7 @@ check_no_namespaces() {
     is leftovers "" "$(find /tmp/prp-topo-0 -name "$A*" 2>/dev/null || true)"
 }
 
-# A folder in /tmp that is not ours is not ours to use.
+# topo must not use a folder in /tmp that belongs to another user.
 check_planted_state() {
     ((EUID != 0)) || skip "root keeps its state in /run, where nobody else can write"
     [[ ! -e /tmp/prp-topo-$EUID ]] || skip "/tmp/prp-topo-$EUID is in use"

@@ -14,9 +14,9 @@ check_tcp() {
     is "answer" "world 10.99.0.1" "$(talk 1 10.99.0.1)"
 }
 
-# Not a frame may be on the link but those of the connection: no ARP, no IPv6. Watched until the
-# connection is over, and for a second and a half at least, which is when a link that has come up
-# would be asked about addresses.
+# Only the frames of the connection may be on the link: no ARP, no IPv6. The capture lasts until the
+# end of the connection, and for at least 1.5 s, within which the kernel would send its requests on
+# a new link.
 check_quiet() {
     need_python
     "$topo" up pair
@@ -64,9 +64,9 @@ check_mtu() {
     done
 }
 
-# As many frames as need about 300 ms: all must arrive, and take that long. A queue shorter than the
-# socket's buffer would end the sender with ENOBUFS, a bucket smaller than a frame would let none
-# through.
+# A number of frames that takes about 300 ms: all must arrive, and take this time. With a queue
+# shorter than the socket's buffer the sender would get ENOBUFS. A bucket smaller than a frame would
+# pass none.
 check_rate() {
     need_python
     local mtu rate bits count took expected
@@ -77,14 +77,15 @@ check_rate() {
             bits=20000000
             [[ $rate == 20mbit ]] || bits=400000000
             count=$((bits * 3 / 10 / 8 / (mtu + 14) + 1))
-            # More small frames a second than a script can send would measure the script.
+            # With more small frames per second the script itself would be the limit.
             ((count < 10000)) || count=10000
             sink 2 "$count" sink
             frames 1 "$count" $((mtu + 14)) 02:00:00:00:00:01 02:00:00:00:00:02
             soon grep -q "^$count " "$scratch/sink"
             took=$(tail -n 1 "$scratch/sink" | cut -d ' ' -f 3)
             expected=$((count * (mtu + 14) * 8000 / bits))
-            # The bucket's worth goes at once; an upper bound would measure the machine's load.
+            # The frames that fit into the bucket pass at once. There is no upper bound, which would
+            # measure the machine's load.
             ((took * 10 >= (expected - (mtu + 14) * 16000 / bits - 3) * 9)) ||
                 fail "$count frames of $((mtu + 14)) at $rate took $took ms instead of $expected"
             "$topo" down
@@ -102,7 +103,7 @@ check_change_rate() {
     ends 0 "$topo" up pair
 }
 
-# Every frame of some hundred, so that nothing is left to chance.
+# Every frame of some hundred, so that the test does not depend on chance.
 check_faults() {
     need_python
     if [[ -z ${PRP_WIRE-} ]] && ! cargo --version >/dev/null 2>&1; then skip "no PRP_WIRE and no cargo to build one"; fi
@@ -118,7 +119,7 @@ check_faults() {
     ends 0 "$topo" faults --dup 0
     listen 2 server
     is answer "world 10.99.0.1" "$(talk 1 10.99.0.2)"
-    # The same again changes nothing, and other faults are other settings of the same links.
+    # The same faults again change nothing, and other faults change the settings of the same links.
     ends 0 "$topo" up pair --loss 0.5%
     [[ $said == *already* && $("$topo" faults) == loss=0.5%* ]] || fail "$said"
     ends 1 "$topo" up pair

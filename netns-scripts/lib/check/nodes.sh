@@ -114,7 +114,7 @@ check_pid() {
     wait "$pid" || status=$?
     is "status of the killed" 137 "$status"
     soon test ! -e "/proc/$pid/ns/net"
-    # The way of Ctrl-C; a background job of this shell would ignore it.
+    # As by Ctrl-C; a background job of this shell would ignore it.
     # shellcheck disable=SC2016 # for the shell on the node
     ends 3 timeout --preserve-status -s INT 0.5 "$topo" exec 1 -- bash -c 'trap "exit 3" INT; while :; do sleep 0.05; done'
 }

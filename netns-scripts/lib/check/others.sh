@@ -41,7 +41,7 @@ check_at_once() {
     nothing_left
 }
 
-# Waiting for a lock whose file is removed meanwhile is waiting for the new file's.
+# If the file of a lock is removed during the wait, topo must wait for the lock of the new file.
 check_lock() {
     local base=/run/prp-topo
     ((EUID == 0)) || base=/tmp/prp-topo-$EUID
@@ -76,7 +76,7 @@ check_down_ends_processes() {
     kill "$outsider"
 }
 
-# Another program removes the ground: the namespaces, or the process that holds them.
+# Another program removes the namespaces, or kills the process that holds them.
 check_broken() {
     "$topo" up pair
     "$topo" exec 1 -- sleep 1000 &
@@ -88,7 +88,7 @@ check_broken() {
         local holder
         holder=$(inhabitants | awk '/sleep infinity/ { print $1 }')
         kill -KILL "$holder"
-        # A signal takes its time on a busy machine.
+        # A signal may be late on a busy machine.
         soon test ! -e "/proc/$holder/ns/net"
     fi
     ends 1 "$topo" exec 2 -- true
@@ -111,7 +111,7 @@ check_foreign() {
     ends 0 "$topo" down
     is "the other's namespace" "$id" "$(stat -c %i "/run/netns/$A-2")"
     ip netns del "$A-2"
-    # And one that took the name of ours while it was up.
+    # And a namespace of another program with the name of one of ours.
     "$topo" up pair
     ip netns del "$A-2"
     ip netns add "$A-2"
@@ -126,6 +126,6 @@ check_the_others() {
     check "several at once do not meet" check_at_once
     check "the lock outlives its file" check_lock
     check "down ends what runs on the nodes, and only that" check_down_ends_processes
-    check "what others broke is noticed and mended" check_broken
+    check "what others broke is noticed and fixed" check_broken
     check "what others made is left alone" check_foreign
 }

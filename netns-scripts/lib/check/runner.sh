@@ -6,7 +6,7 @@
 check() {
     [[ $1 == *"$only"* ]] || return 0
     local said status
-    # Not $(...): that would wait for whatever the function left running.
+    # Not $(...), which would wait for processes that the function has left running.
     (
         set -e
         trap end_jobs EXIT
@@ -53,7 +53,7 @@ is() {
     [[ $2 == "$3" ]] || fail "$1: wanted '$2', got '$3'"
 }
 
-# ends WANTED-STATUS COMMAND...: leaves what it said in $said.
+# ends WANTED-STATUS COMMAND...: checks the exit status; the output is in $said.
 ends() {
     local want=$1 status=0
     shift
@@ -61,7 +61,7 @@ ends() {
     ((status == want)) || fail "'$*' ended with $status instead of $want: $said"
 }
 
-# soon COMMAND...: waits until it succeeds, for twenty seconds at most, since machines stall.
+# soon COMMAND...: waits until it succeeds, for at most twenty seconds, since machines stall.
 soon() {
     local tries
     for ((tries = 0; tries < 1000; tries++)); do

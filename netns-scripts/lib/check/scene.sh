@@ -6,7 +6,7 @@
 inhabitants() {
     local pid home
     home=$(readlink /proc/self/ns/net)
-    # Many cannot be read, and grep says so in its status.
+    # grep's status is not 0, since many processes cannot be read.
     { grep -lsz "^CHECK_TOPO=$CHECK_TOPO\$" /proc/[0-9]*/environ || true; } | cut -d / -f 3 | while read -r pid; do
         [[ $(readlink "/proc/$pid/ns/net" 2>/dev/null) == "$home" || ! -e /proc/$pid/ns/net ]] ||
             echo "$pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"
@@ -42,7 +42,7 @@ need_python() {
 # listen NODE NAME / talk NODE ADDRESS: one TCP connection, which carries "hello" there and "world"
 # back.
 listen() {
-    # What an earlier one said is not this one's readiness.
+    # The output of an earlier program must not be taken for this one's.
     rm -f "$scratch/$2"
     "$topo" exec "$1" -- python3 -c '
 import socket
@@ -77,9 +77,9 @@ for _ in range(count):
     s.send(frame)' "${@:2}"
 }
 
-# Prints how many came, their size, and the milliseconds from the first to the last, all as the
-# kernel counts and stamps them: this script may be late to read them, and an ordinary user's buffer
-# is short.
+# Prints the number of frames, their size, and the milliseconds from the first to the last, all from
+# the kernel's counters and timestamps: this script may read them late, and an ordinary user's
+# buffer is short.
 sink() {
     rm -f "$scratch/$3"
     "$topo" exec "$1" -- python3 -c '
@@ -88,14 +88,14 @@ s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
 s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
 s.bind(("eth0", 0x88B5))
-# As long as the sender may take to begin.
+# The time within which the sender must begin.
 s.settimeout(20)
 print("ready", flush=True)
 n = size = 0
 first = None
 try:
     while True:
-        # What is counted may still be queued, and the last one is wanted.
+        # Counted frames may still be in the queue, and the test needs the last one.
         if n >= int(sys.argv[1]):
             s.setblocking(False)
         data, (stamp,), _, _ = s.recvmsg(1 << 17, 64)

@@ -2,7 +2,7 @@
 # Each kind of topology: its devices, its routes.
 # shellcheck disable=SC2154 # topo, scratch, A and B are of check-topo, said is of `ends`
 
-# A chain, whose ends reach each other through the middle.
+# A chain, whose ends reach each other through the middle node.
 check_chain() {
     need_python
     need_prp
@@ -27,7 +27,7 @@ check_chain() {
     nothing_left
 }
 
-# Nodes around a switch, which makes frames reach the node they are for.
+# Nodes around a switch, which forwards frames to their node.
 check_star() {
     need_python
     need_prp
@@ -45,7 +45,7 @@ check_star() {
     nothing_left
 }
 
-# A ring has a way round the other side for every node; the shorter one is the better.
+# In a ring there are two routes to every node; the shorter one is better.
 check_ring() {
     need_python
     need_prp
@@ -61,8 +61,8 @@ check_ring() {
     nothing_left
 }
 
-# The best way flips the lowest bit in which the nodes differ (e-cube order), and all other
-# neighbours come behind it.
+# The best route flips the lowest bit in which the nodes differ (e-cube order). All other neighbours
+# have worse metrics.
 check_hypercube() {
     need_python
     need_prp
@@ -84,7 +84,7 @@ check_hypercube() {
     nothing_left
 }
 
-# PRP crosses nodes as TCP does, since each has a router; and none has without.
+# PRP passes nodes as TCP does, since each has a router; without `--routers` none has one.
 check_routers() {
     need_routed
     need_prp
@@ -97,7 +97,7 @@ check_routers() {
         # No program listens: the router of the far node says so.
         ends 3 "$topo" exec 1 -- "$PRP_COMMAND" cat 3 7 </dev/null
     fi
-    # The same again is the same; without routers it is something else.
+    # The same arguments again are the same topology; without routers it is a different one.
     ends 0 "$topo" up chain 3
     [[ $said == *already* ]] || fail "$said"
     ends 1 "$topo" up chain 3 --no-routers
@@ -109,14 +109,14 @@ check_routers() {
     ends 0 "$topo" up chain 3 --no-routers
     ! inhabited '--config /dev/null' || fail "there are routers: $(inhabitants)"
     ends 0 "$topo" down
-    # Two nodes have none between them.
+    # Two nodes have no router between them.
     ends 0 "$topo" up chain 2
     ! inhabited '--config /dev/null' || fail "there are routers: $(inhabitants)"
     ends 0 "$topo" down
     ends 1 env PRP_ROUTED=/no/routed "$topo" up chain 3
     [[ $said == *'PRP_ROUTED is /no/routed'* ]] || fail "$said"
     nothing_left
-    # One that does not start takes all of it back.
+    # If one does not start, `up` removes everything.
     ends 1 env PRP_ROUTED=/bin/false "$topo" up chain 3
     [[ $said == *'prp-routed does not start on node 1'* ]] || fail "$said"
     nothing_left
@@ -148,7 +148,7 @@ PLAN
     is answer "world 10.99.0.1" "$(talk 1 10.99.0.4)"
     ends 0 "$topo" up annex --plan "$scratch/annex" --no-routers
     [[ $said == *already* ]] || fail "$said"
-    # Another plan of as many nodes is something else.
+    # Another plan with the same number of nodes is a different topology.
     grep -v '^hosts 4 1' "$scratch/annex" >"$scratch/annex2"
     ends 1 "$topo" up annex --plan "$scratch/annex2" --no-routers
     "$topo" down

@@ -1,6 +1,6 @@
-# All figures of bench-papers as JSON, from lines "LABEL KEY VALUE" (jq -Rn): a label is the part,
-# and what it was measured of. $gain_of has the gains that prp-model predicts by rows; $points has
-# measured and predicted times of patterns; $machine tells of the machine.
+# All figures of bench-papers as JSON, from lines "LABEL KEY VALUE" (jq -Rn): a label names the part
+# and the measured object. $gain_of has the gains that prp-model predicts by rows; $points has
+# measured and predicted times of patterns; $machine describes the machine.
 def median:
     sort | if length == 0 then null elif length % 2 == 1 then .[length / 2 | floor]
     else (.[length / 2] + .[length / 2 - 1]) / 2 end;

@@ -15,8 +15,8 @@ use crate::FRONT;
 /// Bytes of a step.
 const BLOCK: usize = 64;
 
-/// What 64 bytes are multiplied with to move them on by a number of bits: for the lower and the
-/// upper half of every 128 of them.
+/// Factors that shift 64 bytes by a number of bits: one for the lower and one for the upper half of
+/// every 128 bits.
 type Factors = (i64, i64);
 
 const BY_128: Factors = factors(128);
@@ -30,13 +30,13 @@ const BY_2048: Factors = factors(2048);
 /// x^64 modulo the polynomial, for the last 96 bits.
 const BY_32: i64 = power(64);
 
-/// The polynomial of CRC-32 (IEEE) with its leading term, and what a division by it is a
-/// multiplication with (Barrett), both with their bits reversed.
+/// The polynomial of CRC-32 (IEEE) with its leading term, and its inverse for the reduction by
+/// multiplication (Barrett), both with their bits reversed.
 const POLYNOMIAL: i64 = 0x1_db71_0641;
 const INVERSE: i64 = 0x1_f701_1641;
 
-/// x^`n` modulo the polynomial, with its bits reversed, and one place up: the product of two
-/// reversed numbers is one place too low.
+/// x^`n` modulo the polynomial, with its bits reversed and shifted up by one bit, since the product
+/// of two reversed numbers is one bit too low.
 const fn power(n: u32) -> i64 {
     let mut bits = 1_u32 << 31;
     let mut i = 0;
@@ -51,7 +51,7 @@ const fn factors(bits: u32) -> Factors {
     (power(bits + 32), power(bits - 32))
 }
 
-/// Whether this processor has what [`fold`] needs.
+/// Whether this processor has the features that [`fold`] needs.
 #[inline]
 pub(super) fn is_supported() -> bool {
     is_x86_feature_detected!("avx512f")
@@ -63,14 +63,15 @@ pub(super) fn is_supported() -> bool {
 /// CRC-32 over `front` and `payload`, of 64 bytes or more.
 #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
 pub(super) fn fold(front: &[u8; FRONT], payload: &[u8]) -> u32 {
-    // Zeros, the front and the first bytes of the payload make one or two blocks; what follows is
-    // whole ones. More than that is copied behind them: a copy of a known length takes less.
+    // Zeros, the front and the first bytes of the payload fill one or two blocks. The rest of the
+    // payload is whole blocks. The copy has a fixed length, which is faster, and may copy more
+    // bytes than these blocks take.
     let zeros = (FRONT + payload.len()).wrapping_neg() % BLOCK;
     let at = zeros + FRONT;
     let first = (2 * BLOCK - at) % BLOCK;
     let mut begin = [0; 3 * BLOCK];
     begin[zeros..at].copy_from_slice(front);
-    // What the register of a CRC-32 is before the first byte.
+    // The value of the CRC-32 register before the first byte.
     for byte in &mut begin[zeros..zeros + 4] {
         *byte ^= 0xff;
     }
@@ -93,7 +94,7 @@ fn fold_blocks(mut sum: __m512i, blocks: &[[u8; BLOCK]]) -> __m512i {
         sum = moved(sum, BY_512, load(block));
     }
     let Some(([a, b, c, d], fours)) = fours.split_first() else { return sum };
-    // Four sums side by side: one multiplication begins while another one is under way.
+    // Four independent sums, so that multiplications overlap in the pipeline.
     let mut sums = [moved(sum, BY_512, load(a)), load(b), load(c), load(d)];
     for four in fours {
         for (sum, block) in sums.iter_mut().zip(four) {
@@ -104,14 +105,14 @@ fn fold_blocks(mut sum: __m512i, blocks: &[[u8; BLOCK]]) -> __m512i {
     moved(a, BY_1536, moved(b, BY_1024, moved(c, BY_512, d)))
 }
 
-/// `sum`, as many bits further on as `by` says, and `next`.
+/// Shifts `sum` by the number of bits that `by` stands for, and adds `next`.
 #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
 #[inline]
 fn moved(sum: __m512i, (low, high): Factors, next: __m512i) -> __m512i {
     moved_each(sum, _mm512_set_epi64(high, low, high, low, high, low, high, low), next)
 }
 
-/// `sum`, each 128 bits of it multiplied with those of `by`, and `next`.
+/// Multiplies each 128 bits of `sum` with those of `by`, and adds `next`.
 #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
 #[inline]
 fn moved_each(sum: __m512i, by: __m512i, next: __m512i) -> __m512i {
@@ -121,7 +122,7 @@ fn moved_each(sum: __m512i, by: __m512i, next: __m512i) -> __m512i {
     _mm512_ternarylogic_epi64(low, high, next, XOR_OF_THREE)
 }
 
-/// The CRC-32 that the last 64 bytes' `sum` amounts to.
+/// Reduces the `sum` of the last 64 bytes to the CRC-32.
 #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
 #[inline]
 fn reduce(sum: __m512i) -> u32 {
@@ -130,7 +131,7 @@ fn reduce(sum: __m512i) -> u32 {
     let each = moved_each(sum, by, _mm512_maskz_mov_epi64(LAST_128, sum));
     let halves = _mm256_xor_si256(_mm512_castsi512_si256(each), _mm512_extracti64x4_epi64(each, 1));
     let sum = _mm_xor_si128(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
-    // 128 bits to 96, to 64, to 32.
+    // From 128 bits to 96, to 64, to 32.
     let sum = _mm_xor_si128(multiplied(sum, BY_128.1), _mm_srli_si128(sum, 8));
     let sum = _mm_xor_si128(multiplied(lowest(sum), BY_32), _mm_srli_si128(sum, 4));
     let quotient = multiplied(lowest(sum), INVERSE);
@@ -155,6 +156,6 @@ fn lowest(a: __m128i) -> __m128i {
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn load(block: &[u8; BLOCK]) -> __m512i {
-    // SAFETY: that number of bytes are there to be read, at whatever address.
+    // SAFETY: the slice has that number of bytes, and the load needs no alignment.
     unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
 }

@@ -1,4 +1,4 @@
-/* What the tests written in C expect. */
+/* Checks of the test programs in C. */
 #include <mpi.h>
 #include <stdio.h>
 

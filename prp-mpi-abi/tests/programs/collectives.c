@@ -9,8 +9,8 @@
 
 static int rank, size;
 
-/* Two functions x -> 10^d x + n one after the other, which does not commute: numbers are written
- * behind each other. */
+/* The composition of two functions x -> 10^d x + n, which does not commute: it concatenates decimal
+ * digits. */
 static void behind(void *in, void *inout, int *n, MPI_Datatype *type) {
     unsigned *a = in, *b = inout;
     (void)type;
@@ -118,7 +118,7 @@ static void on(MPI_Comm comm) {
     CHECK(y == n * (n - 1) / 2 + n * rank);
     MPI_Reduce_scatter_block(all, &y, 1, MPI_INT, MPI_SUM, comm);
     CHECK(y == n * (n - 1) / 2 + n * rank);
-    /* Several at once, waited for in another order. */
+    /* Several operations at once, completed in another order. */
     MPI_Request requests[4];
     int a = rank, b = 0, c = rank == 0 ? 9 : 0;
     MPI_Iallreduce(&a, &b, 1, MPI_INT, MPI_SUM, comm, &requests[0]);

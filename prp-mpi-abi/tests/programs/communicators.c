@@ -1,5 +1,5 @@
-/* Two groups and what they exchange, neighbors in grids and graphs, shared-out arrays, duplicates
- * that nobody waits for: on two ranks or more. */
+/* Intercommunicators, neighborhood collectives on grids and graphs, distributed arrays, and
+ * duplicates that no rank waits for: on two ranks or more. */
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 static int rank, size;
 
-/* Lower ranks are the first group, and are one fewer if the number is odd. What a rank gives is
- * 1000 for the second group, and ten times its place. */
+/* The lower ranks are the first group, which has one rank fewer if the number is odd. A rank
+ * contributes ten times its rank in the group, plus 1000 in the second group. */
 static int value_of(int high, int place) { return 1000 * high + 10 * place; }
 
 static int sum_of(int high, int count) {
@@ -53,7 +53,7 @@ static void between(MPI_Comm inter, int high, int own, int mine, int others) {
     CHECK(x == others);
     MPI_Comm_rank(inter, &x);
     CHECK(x == own);
-    /* Messages go to the other group: to the rank at the same place, as far as there is one. */
+    /* Each rank sends to the same rank of the other group, if there is one. */
     if (own < others) {
         MPI_Status status;
         MPI_Sendrecv(&y, 1, MPI_INT, own, 3, &x, 1, MPI_INT, own, 3, inter, &status);
@@ -70,7 +70,8 @@ static void between(MPI_Comm inter, int high, int own, int mine, int others) {
     MPI_Ialltoall(out, 1, MPI_INT, all, 1, MPI_INT, inter, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     for (int i = 0; i < others; i++) CHECK(all[i] == 100 * value_of(!high, i) + own);
-    /* As many elements in both groups, of which each rank gets its share of the other's sum. */
+    /* Both groups have the same number of elements. Each rank receives its share of the other
+     * group's sum. */
     int *counts = calloc(mine, sizeof(int)), *ones = calloc(mine * others, sizeof(int));
     for (int i = 0; i < mine; i++) counts[i] = others;
     for (int i = 0; i < mine * others; i++) ones[i] = y + i;
@@ -90,7 +91,7 @@ static void groups(void) {
     MPI_Comm_compare(inter, dup, &x);
     CHECK(x == MPI_CONGRUENT);
     between(dup, high, own, mine, others);
-    /* Of both groups the ranks at even places, backwards. */
+    /* The even ranks of both groups, in reverse order. */
     MPI_Comm_split(inter, own % 2 ? MPI_UNDEFINED : 0, -own, &part);
     CHECK((part == MPI_COMM_NULL) == own % 2);
     if (part != MPI_COMM_NULL) {
@@ -100,7 +101,7 @@ static void groups(void) {
         between(part, high, x, evens, there);
         MPI_Comm_free(&part);
     }
-    /* The color of the first rank of one group is no other group's. */
+    /* The color of the first rank of one group does not occur in the other group. */
     MPI_Comm_split(inter, high, 0, &part);
     CHECK(part == MPI_COMM_NULL);
     MPI_Group all, first;
@@ -110,7 +111,7 @@ static void groups(void) {
     MPI_Comm_create(inter, first, &part);
     CHECK((part != MPI_COMM_NULL) == (own == 0));
     if (part != MPI_COMM_NULL) between(part, high, 0, 1, 1);
-    /* The group that says it is high comes last. */
+    /* The group with the argument `high` comes last. */
     for (int last = 0; last < 2; last++) {
         MPI_Intercomm_merge(inter, high == last, &both);
         MPI_Comm_rank(both, &order[0]);
@@ -129,8 +130,8 @@ static void groups(void) {
     MPI_Comm_free(&dup), MPI_Comm_free(&inter), MPI_Comm_free(&half);
 }
 
-/* A ring of all ranks, which is a grid, a graph, and a graph of which each rank knows its part.
- * What goes to the left comes from the right, also where both are the same rank. */
+/* A ring of all ranks as a grid, as a graph, and as a distributed graph. A message sent to the left
+ * arrives from the right, also if both are the same rank. */
 static void neighbors(void) {
     int left = (rank + size - 1) % size, right = (rank + 1) % size, yes = 1, no = 0, kind, i;
     int out[4] = {10 * rank, 10 * rank + 1}, in[4] = {-1, -1, -1, -1}, both[2] = {left, right};
@@ -166,7 +167,8 @@ static void neighbors(void) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(in[0] == left && in[1] == right);
 
-    /* To the right only, each rank twice, with different weights; named by the rank to the left. */
+    /* Edges to the right only, each twice with different weights, and specified by the rank to the
+     * left. */
     int weights[2] = {5, 6}, degree = 2, twice[2] = {(right + 1) % size, (right + 1) % size}, sources[2], w[2];
     MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &right, &degree, twice, weights, MPI_INFO_NULL, 0, &named);
     MPI_Dist_graph_neighbors(named, 2, sources, w, 2, in, in + 2);
@@ -183,8 +185,8 @@ static void neighbors(void) {
     free(ends), free(edges);
 }
 
-/* Which elements of an array of 5 x 7 each of 2 x 2 processes has, by blocks of 2 in turn and by
- * blocks of 4: each element belongs to one of them. */
+/* The elements of a 5 x 7 array on 2 x 2 processes, distributed cyclically in blocks of 2, and in
+ * blocks of 4: each element belongs to one process. */
 static void arrays(void) {
     int sizes[2] = {5, 7}, grid[2] = {2, 2}, seen[35] = {0};
     int kinds[2] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_BLOCK}, by[2] = {2, MPI_DISTRIBUTE_DFLT_DARG};

@@ -1,5 +1,5 @@
-/* Receives that are released early: what a program may do with their buffers. The first argument
- * says what, the second is a folder for files by which ranks tell each other things without
+/* Receives that are released early: the accesses to their buffers that a program may make. The
+ * first argument is the case, the second a folder for files by which ranks synchronize without
  * messages. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +39,7 @@ static int is_told(const char *name)
     return access(path(name), F_OK) == 0;
 }
 
-/* At most 20 s: the job has failed then. */
+/* Waits at most 20 s: then the job has failed. */
 static void await(const char *name)
 {
     for (int i = 0; i < 20000 && !is_told(name); i++)
@@ -73,7 +73,7 @@ static unsigned char *pages(long len)
     return at;
 }
 
-/* Rank 1: sends `len` bytes once rank 0 has been told `name`. */
+/* Rank 1 sends `len` bytes after the signal `name` of rank 0. */
 static void send_after(const char *name, int len, int seed)
 {
     unsigned char *out = pages(len + PAGE);
@@ -83,7 +83,7 @@ static void send_after(const char *name, int len, int seed)
     munmap(out, (size_t)len + PAGE);
 }
 
-/* Receives `len` bytes of rank 1 before they are sent, and lets them be sent. */
+/* Receives `len` bytes of rank 1 before they are sent, and then signals rank 1 to send them. */
 static unsigned char *receive_before(const char *name, int len)
 {
     unsigned char *in = pages(len);
@@ -92,7 +92,7 @@ static unsigned char *receive_before(const char *name, int len)
     return in;
 }
 
-/* A receive ends before its message is sent; its bytes are right in any order of touching. */
+/* A receive returns before its message is sent; its bytes are correct in any order of accesses. */
 static void before_header(void)
 {
     if (rank == 1)
@@ -103,9 +103,8 @@ static void before_header(void)
     CHECK(wrong(in, LARGE, 1) < 0);
 }
 
-/* A receive whose status is asked for ends when its header is there: rank 1 makes no call
- * between the beginning and the end of its send until it is told. The buffer begins and ends
- * within pages. */
+/* A receive with a status returns when the header has arrived: until the signal rank 1 makes no
+ * call between the begin and the end of its send. The buffer begins and ends within pages. */
 static void after_header(void)
 {
     int len = 4 * LARGE - 100;
@@ -125,7 +124,8 @@ static void after_header(void)
     int count;
     MPI_Get_count(&status, MPI_BYTE, &count);
     CHECK(count == len && status.MPI_SOURCE == 1 && status.MPI_TAG == 5);
-    /* The ends are there, and what lies behind is untouched; both can be written. */
+    /* The first and the last bytes are there, and the bytes outside the buffer are unchanged; both
+     * can be written. */
     CHECK(in[len - 1] == byte_of(len - 1, 2) && in[len] == 0xee && in[-1] == 0xee);
     in[len - 1] = 9;
     in[0] = 8;
@@ -147,7 +147,7 @@ static void causality(void)
         CHECK(wrong(in, LARGE, 3) < 0);
     } else if (rank == 1) {
         await("released");
-        /* A message that left too early would be there after this. */
+        /* A message that was sent too early would have arrived by then. */
         usleep(200000);
         tell("sending");
         send_after("released", LARGE, 3);
@@ -157,7 +157,7 @@ static void causality(void)
     }
 }
 
-/* What hands memory to the kernel, or gives it back. */
+/* Calls that pass memory to the kernel, or free it. */
 static void system_calls(void)
 {
     if (rank == 1) {
@@ -212,8 +212,8 @@ static void on_fault(int signal)
     siglongjmp(back, 1);
 }
 
-/* Handlers of the program for its own faults: one from before MPI_Init, one from a time when a
- * receive was released. */
+/* The program's own signal handlers for faults: one from before MPI_Init, one that is set while a
+ * receive is released. */
 static void handlers(void)
 {
     if (rank == 1) {
@@ -246,7 +246,7 @@ static void *look(void *at)
     return NULL;
 }
 
-/* Threads that touch the same pages at the same time never see one that is not whole. */
+/* Threads that access the same pages at the same time never see an incomplete page. */
 static void threads(void)
 {
     if (rank == 1)
@@ -259,8 +259,7 @@ static void threads(void)
         pthread_join(thread[i], NULL);
 }
 
-/* A buffer that is used by the next call: as what is sent, as what is received into, and in a
- * collective operation. */
+/* A buffer that the next call uses: to send, to receive, and in a collective operation. */
 static void next_call(void)
 {
     if (rank == 1) {
@@ -283,13 +282,13 @@ static void next_call(void)
     CHECK(wrong(in, LARGE, 3) < 0);
 }
 
-/* With no mapping left receives end as always. */
+/* If the process has no mappings left, receives return as without early release. */
 static void no_mappings(void)
 {
     long most = 70000;
     if (rank == 1)
         return send_after("full", LARGE, 4);
-    /* Closing pages in the midst of others takes new mappings. */
+    /* Protecting pages in the middle of a mapping needs new mappings. */
     unsigned char *many = pages(most * 2 * PAGE), *in = pages(LARGE + 2 * PAGE) + PAGE;
     long made = 0;
     while (made < most && mprotect(many + made * 2 * PAGE, PAGE, PROT_NONE) == 0)
@@ -323,7 +322,8 @@ static void hint(void)
     MPI_Info_free(&info);
 }
 
-/* A message longer than the buffer: too late for an error of the call. */
+/* A message longer than the buffer: the receive has already returned, so that it cannot report the
+ * error. */
 static void overrun(void)
 {
     if (rank == 1)
@@ -333,7 +333,7 @@ static void overrun(void)
     MPI_Barrier(MPI_COMM_SELF);
 }
 
-/* A receive that nobody touches again: the end of the program takes its message in. */
+/* A receive whose buffer is not accessed again: the end of the program receives its message. */
 static void untouched(void)
 {
     if (rank == 1)

@@ -36,7 +36,7 @@ static void check(MPI_Comm made, int sum) {
     MPI_Comm_free(&made);
 }
 
-/* `is_done`: rank 1 need not wait for rank 2. */
+/* If `is_done` is set, rank 1 need not wait for rank 2. */
 static void in_another_order(MPI_Comm (*make)(int), int is_done) {
     int token = 0;
     MPI_Comm first, second;
@@ -52,7 +52,7 @@ static void in_another_order(MPI_Comm (*make)(int), int is_done) {
         check(first, 3);
     } else {
         MPI_Recv(&token, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        /* Gives rank 1 time to begin, which does not say that it has. */
+        /* Gives rank 1 time to begin. It may still begin later. */
         for (int i = 0; i < 1000; i++) MPI_Iprobe(2, 0, MPI_COMM_WORLD, &token, MPI_STATUS_IGNORE);
         check(make(2), 2);
     }

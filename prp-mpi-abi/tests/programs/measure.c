@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longest a batch takes, in seconds: a machine that is disturbed is so for longer. */
+/* The longest time of a batch in seconds: disturbances of a machine last longer. */
 #define BATCH 0.01
 #define BATCHES 4096
 
@@ -54,7 +54,8 @@ static void measure(const char *what, double seconds) {
     int bytes = colon ? atoi(colon + 1) : 0, count = 1, plan[2], n = 0;
     double last = 0;
     out = calloc(1, bytes + 8), in = calloc(1, bytes + 8);
-    /* Rank 0 says how many calls a batch has, and when it is enough: all have to make as many. */
+    /* Rank 0 broadcasts the number of calls in a batch, and the end, since all ranks must make the
+     * same number of calls. */
     double begun = MPI_Wtime();
     for (;;) {
         double cost = last = batch(what, bytes, count);
@@ -67,7 +68,7 @@ static void measure(const char *what, double seconds) {
         if (plan[1]) break;
     }
     if (rank == 0) {
-        /* A call longer than all the time there was: its only cost is what the last batch says. */
+        /* If a call takes longer than the whole time, the last batch is the only measurement. */
         if (n == 0) costs[n++] = last;
         qsort(costs, n, sizeof *costs, by_value);
         double half = strncmp(what, "pingpong", 8) ? 1e6 : 0.5e6;

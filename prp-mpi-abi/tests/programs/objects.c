@@ -1,5 +1,5 @@
-/* Objects of one rank: datatypes, operations, attributes, requests, dimensions. The argument says
- * which. */
+/* Objects of one rank: datatypes, operations, attributes, requests, dimensions. The argument
+ * selects them. */
 #include <complex.h>
 #include <limits.h>
 #include <malloc.h>
@@ -28,7 +28,7 @@ static void check_extent(MPI_Datatype first, MPI_Datatype second, MPI_Aint at, M
         check_extent(first, second, offsetof(struct pair, b), sizeof(struct pair));             \
     } while (0)
 
-/* Structures whose last part is a structure that is aligned less. */
+/* Structures whose last part is a structure with a smaller alignment. */
 static void padding_of_parts(void) {
     struct inner { int a; char b; };
     struct outer { long double a; struct inner b; };
@@ -42,7 +42,7 @@ static void padding_of_parts(void) {
     MPI_Type_create_struct(2, lengths, places, (MPI_Datatype[2]){MPI_LONG_DOUBLE, inner}, &outer);
     check_extent(outer, MPI_CHAR, offsetof(struct pair, b), sizeof(struct pair));
     check_extent(MPI_LONG_DOUBLE, MPI_DOUBLE_INT, 16, 32);
-    /* Bounds that the program has set count alone. */
+    /* If the program has set bounds, only those count. */
     MPI_Type_free(&outer);
     MPI_Type_create_resized(inner, 0, 5, &outer);
     check_extent(outer, MPI_LONG_DOUBLE, 16, 5);
@@ -75,7 +75,7 @@ static void locations(void) {
     struct { double value; int at; } other[2] = {{1, 2}, {3, 4}}, best[2] = {{2, 1}, {3, 3}};
     MPI_Reduce_local(other, best, 2, MPI_DOUBLE_INT, MPI_MINLOC);
     CHECK(best[0].value == 1 && best[0].at == 2 && best[1].at == 3);
-    /* What cannot be done is refused. */
+    /* Invalid arguments are refused. */
     MPI_Datatype longs;
     long a[2] = {1, 1}, b[2] = {2, 2};
     int class;
@@ -162,7 +162,8 @@ static void attributes_of_types(void) {
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Type_set_attr(type, keys[1], &values[1]);
     MPI_Type_set_attr(type, keys[0], &values[0]);
-    /* The old value is deleted before there is a new one, which needs that to succeed. */
+    /* The old value is deleted before the new one is set. If the deletion fails, the new one is not
+     * set. */
     refuses = 1;
     CHECK(MPI_Type_set_attr(type, keys[0], &values[2]) != MPI_SUCCESS);
     CHECK(MPI_Type_free(&type) != MPI_SUCCESS && type != MPI_DATATYPE_NULL);
@@ -393,7 +394,7 @@ static void external_values(void) {
     MPI_Type_free(&type);
 }
 
-/* What does not fit is refused, and nothing is packed. */
+/* Data that do not fit are refused, and nothing is packed. */
 static void external_overflows(void) {
     long longs[4] = {INT_MAX + 1L, INT_MIN - 1L, LONG_MAX, LONG_MIN};
     unsigned long high = UINT_MAX + 1UL;
@@ -416,7 +417,7 @@ static void external(void) {
     external_overflows();
 }
 
-/* Communicators that are freed leave nothing behind. */
+/* Freed communicators leave no memory behind. */
 static void freed(void) {
     enum { TIMES = 2000, MOST = 50 };
     size_t before = 0;

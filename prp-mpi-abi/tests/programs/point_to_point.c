@@ -55,7 +55,7 @@ static void large(void) {
     MPI_Isend(out, n, MPI_CHAR, next, 5, MPI_COMM_WORLD, &requests[1]);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < n; i++) CHECK(in[i] == (char)(i * 7 + before));
-    /* Everybody sends first: what there is no room for waits. */
+    /* All ranks send first. Messages without room wait. */
     memset(in, 0, n);
     MPI_Status status;
     MPI_Sendrecv(out, n, MPI_CHAR, next, 6, in, n, MPI_CHAR, before, 6, MPI_COMM_WORLD, &status);
@@ -119,14 +119,14 @@ static void modes(void) {
     }
     MPI_Request_free(&both[0]);
     MPI_Request_free(&both[1]);
-    /* Taken back. */
+    /* Cancelled. */
     MPI_Status status;
     MPI_Irecv(&in, 1, MPI_INT, rank, 44, MPI_COMM_WORLD, &request);
     MPI_Cancel(&request);
     MPI_Wait(&request, &status);
     MPI_Test_cancelled(&status, &flag);
     CHECK(flag && request == MPI_REQUEST_NULL);
-    /* From nobody. */
+    /* From MPI_PROC_NULL. */
     MPI_Recv(&in, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status);
     CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG);
 }
@@ -173,7 +173,7 @@ static void datatypes(void) {
     MPI_Type_free(&part);
 }
 
-/* Bursts of small messages, which wait for each other between nodes once they repeat. */
+/* Bursts of small messages. Once they repeat, the library joins them between nodes. */
 static void bursts(void) {
     enum { BURSTS = 5000, MESSAGES = 3 };
     const int last = size - 1;
@@ -192,8 +192,8 @@ static void bursts(void) {
     }
 }
 
-/* After bursts one that is alone: rank 0 calls nothing of MPI until it has arrived. The library
- * lets no message wait for a long time after that. */
+/* A single message after bursts: rank 0 makes no MPI call until it has arrived. The library delays
+ * no message for long. */
 static void alone(void) {
     const int last = size - 1;
     if (rank != 0 && rank != last) return;
@@ -226,7 +226,7 @@ static void stay(int signal) {
     while (sem_wait(&may_go_on) != 0) {}
 }
 
-/* Keeps the library's own thread, which sends what waits for too long, where it sleeps. */
+/* Keeps the library's own thread asleep, which sends messages that have waited too long. */
 static void hold_thread(void) {
     DIR *tasks = opendir("/proc/self/task");
     for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
@@ -248,7 +248,7 @@ static void hold_thread(void) {
     closedir(tasks);
 }
 
-/* What a call does that need not wait, when a message waits for another one that never comes. */
+/* A nonblocking call, while a message waits for another one that is never sent. */
 static void nothing_to_wait_for(void) {
     enum { CASES = 6, MESSAGES = 3 };
     const int last = size - 1;

@@ -1,4 +1,4 @@
-/* Sessions, one after the other. The argument says how. */
+/* Sessions, one after the other. The argument selects the case. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void alone(void) {
     if (rank == 0) puts("all well");
 }
 
-/* Before and behind the world. */
+/* Before MPI_Init and after MPI_Finalize. */
 static void around(void) {
     MPI_Comm comm;
     session();
@@ -73,7 +73,7 @@ static void around(void) {
     session();
 }
 
-/* What was sent before the end of the session arrives although its sender has gone. */
+/* A message that was sent before the end of the session arrives, although its sender has ended. */
 static void last_words(int rank) {
     enum { COUNT = 1 << 20 };
     static int words[COUNT];

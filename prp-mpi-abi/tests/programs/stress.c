@@ -19,7 +19,7 @@
 
 static int rank, size;
 
-/* Each message: sender, number, and bytes that both tell. */
+/* Each message: sender, number, and bytes that both determine. */
 static void fill(int *message, int words, int from, int number) {
     for (int i = 0; i < words; i++) message[i] = from * 1000003 + number * 101 + i;
     message[0] = from, message[1] = number;
@@ -37,7 +37,8 @@ static void flood(void) {
         }
         MPI_Send(NULL, 0, MPI_INT, 0, 99, MPI_COMM_WORLD);
     } else {
-        /* The last of each comes only when all before were taken in: nothing is received yet. */
+        /* The last message of each rank arrives only after all earlier ones, and nothing is
+         * received before that. */
         for (int other = 1; other < size; other++)
             MPI_Recv(NULL, 0, MPI_INT, other, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         while (done < (size - 1) * MESSAGES) {

@@ -1,4 +1,4 @@
-/* What goes wrong, by name: the first argument. */
+/* Errors of programs. The first argument names the error. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-//! Connections: made, accepted, ended.
+//! Connecting, accepting and closing connections.
 
 use std::ffi::c_int;
 use std::io;
@@ -12,7 +12,7 @@ use super::socket_address::{self, checked};
 use crate::descriptor::{self, Descriptor};
 use crate::network;
 
-/// `connect` to a node becomes a stream.
+/// `connect` to the address of a node opens a stream.
 ///
 /// # Safety
 /// As for `connect`.
@@ -50,7 +50,7 @@ pub(super) unsafe fn connect(
     Some(connect())
 }
 
-/// `listen` on an address of the network, or on all addresses, becomes a listener.
+/// `listen` on an address of the network, or on all addresses, opens a listener.
 ///
 /// # Safety
 /// As for `listen`.
@@ -117,7 +117,7 @@ pub(super) unsafe fn accept4(
     Some(accept())
 }
 
-/// A descriptor for a stream: a socket of the kernel that is never connected has the number.
+/// Makes a descriptor for a stream. A kernel socket that is never connected reserves the number.
 fn adopt(stream: PrpStream, bits: c_int, close_on_exec: c_int) -> io::Result<c_int> {
     let made = Descriptor::stream(stream, bits)?;
     // SAFETY: no memory is involved.
@@ -141,7 +141,7 @@ pub(super) unsafe fn shutdown(fd: c_int, how: c_int) -> Option<io::Result<c_int>
     Some(known.as_stream().and_then(|stream| stream.shutdown(how)).map(|()| 0))
 }
 
-/// `close` drops what the descriptor stands for; the kernel then closes its own.
+/// `close` drops the stream or listener; the kernel then closes its own socket.
 ///
 /// # Safety
 /// As for `close`.

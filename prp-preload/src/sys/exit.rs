@@ -1,9 +1,10 @@
-//! What is done when the process exits.
+//! The handler that runs when the process exits.
 
 use std::sync::Once;
 
-/// Has the counters reported at exit. Called when something of PRP exists: the engine has its own
-/// place among what runs at exit by then, and what is registered later runs earlier.
+/// Registers the report of counters as an exit handler. It is called after the first stream or
+/// listener is made: the engine has registered its exit handler by then, and handlers run in the
+/// reverse order of registration.
 pub(crate) fn report_at_exit() {
     static ONCE: Once = Once::new();
     extern "C" fn report() {

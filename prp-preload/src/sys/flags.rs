@@ -1,12 +1,12 @@
-//! Whether calls wait.
+//! Whether calls block.
 
 use std::ffi::{c_int, c_ulong, c_void};
 use std::io;
 
 use crate::descriptor;
 
-/// `fcntl` with the flags of a stream or listener. The kernel's descriptor has flags of its own,
-/// and everything else that `fcntl` does.
+/// `fcntl` reads and sets the status flags of a stream or listener. The kernel serves all other
+/// commands on its own descriptor.
 ///
 /// # Safety
 /// As for `fcntl`.
@@ -23,7 +23,7 @@ pub(super) unsafe fn fcntl(
     }
 }
 
-/// `ioctl` that sets whether calls wait.
+/// `ioctl` with `FIONBIO`, which sets whether calls block.
 ///
 /// # Safety
 /// As for `ioctl`.

@@ -1,18 +1,18 @@
-//! The functions of the C library behind those of this library.
+//! The functions of the C library that this library replaces.
 
 use std::ffi::CStr;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The function of this name in the libraries behind this one.
+/// A function of the libraries that the dynamic linker searches after this one.
 #[derive(Debug)]
-pub(super) struct Next {
+pub(super) struct NextFunction {
     name: &'static CStr,
     address: AtomicUsize,
 }
 
-impl Next {
-    /// That of this name, which is searched for when first called.
+impl NextFunction {
+    /// The function `name`, which the first call looks up.
     pub(super) const fn new(name: &'static CStr) -> Self {
         Self { name, address: AtomicUsize::new(0) }
     }
@@ -26,7 +26,7 @@ impl Next {
         // SAFETY: the name is a string of C.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
         if found == 0 {
-            // Nothing that a program could do without `read` or `close`.
+            // A program cannot work without `read` or `close`.
             std::process::abort();
         }
         self.address.store(found, Ordering::Relaxed);
@@ -34,7 +34,7 @@ impl Next {
     }
 }
 
-/// A result as C has it: -1, and the number of the error in `errno`.
+/// A result as C returns it: -1 for an error, with its number in `errno`.
 pub(super) fn as_in_c<T: From<i8>>(result: io::Result<T>) -> T {
     match result {
         Ok(value) => value,
@@ -46,7 +46,8 @@ pub(super) fn as_in_c<T: From<i8>>(result: io::Result<T>) -> T {
     }
 }
 
-/// Functions of C with what answers them: `None` where the call is none of PRP's.
+/// Defines C functions with their replacements. A replacement returns `None` if the descriptor is
+/// none of PRP's.
 macro_rules! interpose {
     ($($name:ident($($argument:ident: $type:ty),*) -> $out:ty = $answer:path;)*) => {$(
         /// As the function of the C library.
@@ -61,7 +62,7 @@ macro_rules! interpose {
                 Ok(name) => name,
                 Err(_) => c"",
             };
-            static NEXT: next::Next = next::Next::new(NAME);
+            static NEXT: next::NextFunction = next::NextFunction::new(NAME);
             // SAFETY: the caller keeps what the function of the C library demands, and that
             // function has these parameters.
             unsafe {

@@ -50,8 +50,8 @@ unsafe fn write_address(
     Ok(0)
 }
 
-/// `getsockopt`: the error of a stream, and of TCP's options that they are on, as with PRP nothing
-/// is held back. The kernel's descriptor answers the rest.
+/// `getsockopt` returns the pending error of a stream, and 1 for the options of TCP, since PRP has
+/// no Nagle algorithm. The kernel's descriptor answers all others.
 ///
 /// # Safety
 /// As for `getsockopt`.
@@ -84,7 +84,7 @@ pub(super) unsafe fn getsockopt(
     }))
 }
 
-/// `setsockopt`: taken and ignored. None of the kernel's options means anything to a stream.
+/// `setsockopt` succeeds and does nothing: no option of the kernel applies to a stream.
 ///
 /// # Safety
 /// As for `setsockopt`.

@@ -1,4 +1,4 @@
-//! Addresses as C has them.
+//! Socket addresses of C.
 
 use std::ffi::c_int;
 use std::io;
@@ -22,8 +22,8 @@ pub(super) unsafe fn read(address: *const sockaddr, len: socklen_t) -> Option<So
     is_ip4.then(|| SocketAddrV4::new(ip, u16::from_be(address.sin_port)))
 }
 
-/// Writes an address as far as there is room, and how long it is. Nothing where the caller does not
-/// ask.
+/// Writes an address, cut to the caller's length, and its full length. Does nothing if `to` is
+/// null.
 ///
 /// # Safety
 /// `to` is null or has `*len` bytes.
@@ -65,7 +65,7 @@ pub(super) fn of_kernel_stream(fd: c_int) -> Option<SocketAddrV4> {
     unsafe { if libc::getsockname(fd, at, &raw mut len) == 0 { read(at, len) } else { None } }
 }
 
-/// An error of the kernel's as a result.
+/// Converts the return value of a system call into a result.
 pub(super) fn checked(answer: c_int) -> io::Result<c_int> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }

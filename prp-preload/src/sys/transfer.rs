@@ -1,4 +1,4 @@
-//! Data of streams.
+//! Sending and receiving on streams.
 
 use std::ffi::{c_int, c_void};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -18,7 +18,7 @@ pub(super) unsafe fn read(fd: c_int, to: *mut c_void, len: size_t) -> Option<io:
     unsafe { recv(fd, to, len, 0) }
 }
 
-/// `recvfrom`: the sender is not told, as with TCP.
+/// `recvfrom` returns no address of the sender, as with TCP.
 ///
 /// # Safety
 /// As for `recvfrom`.
@@ -55,7 +55,8 @@ pub(super) unsafe fn recv(
             return stream.peek(to);
         }
         let mut done = stream.read(to)?;
-        // The whole of it is wanted: until the end, or an error that the next call tells again.
+        // `MSG_WAITALL`: reads until the buffer is full, the stream ends, or an error occurs, which
+        // the next call returns again.
         while flags & libc::MSG_WAITALL != 0 && done < to.len() {
             match stream.read(&mut to[done..]) {
                 Ok(0) | Err(_) => break,
@@ -81,7 +82,7 @@ pub(super) unsafe fn readv(
     Some(with(&known, 0, |mut stream| stream.read_vectored(&mut parts)))
 }
 
-/// `recvmsg`: nothing comes beside the data.
+/// `recvmsg` returns data only, without control messages.
 ///
 /// # Safety
 /// As for `recvmsg`.
@@ -114,7 +115,7 @@ pub(super) unsafe fn write(
     unsafe { send(fd, from, len, 0) }
 }
 
-/// `sendto`: to the peer; an address is ignored, as with TCP.
+/// `sendto` sends to the peer and ignores the address, as with TCP.
 ///
 /// # Safety
 /// As for `sendto`.
@@ -179,7 +180,7 @@ pub(super) unsafe fn sendmsg(
     Some(with(&known, flags, |mut stream| stream.write_vectored(&parts)))
 }
 
-/// Calls `f` with the stream, without waiting if the call is not to wait.
+/// Calls `f` with the stream, which does not block if `MSG_DONTWAIT` is set.
 fn with(
     known: &Descriptor,
     flags: c_int,
@@ -194,7 +195,7 @@ fn with(
     if is_apart {
         stream.set_nonblocking(false)?;
     }
-    // No more than the caller's memory, which is smaller than half of what a number counts.
+    // The count is at most the size of the caller's memory, which fits into a signed number.
     done.map(|done| done as ssize_t)
 }
 

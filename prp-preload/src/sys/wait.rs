@@ -1,4 +1,4 @@
-//! Waiting for any of several descriptors.
+//! Waiting for several descriptors.
 
 use std::ffi::c_int;
 use std::io;
@@ -13,11 +13,11 @@ use prp_sock::{Awaited, PrpStream, wait_any};
 use super::socket_address::checked;
 use crate::descriptor::{self, Descriptor};
 
-/// How long the thread does the work of one kind of descriptor before it asks about the others:
-/// what comes on those is of the start and the end of a job.
+/// How long the thread polls one kind of descriptor before it checks the others. Those have events
+/// only at the start and the end of a job.
 const SLICE: Duration = Duration::from_millis(1);
 
-/// `poll` of descriptors of which some are of PRP.
+/// `poll` with at least one descriptor of PRP.
 ///
 /// # Safety
 /// As for `poll`.
@@ -39,7 +39,7 @@ pub(super) unsafe fn poll(
     Some(poll_until(fds, &known, timeout.map(|t| Instant::now() + t)))
 }
 
-/// Polls until something is ready or the time has come.
+/// Polls until a descriptor is ready or the timeout has passed.
 fn poll_until(
     fds: &mut [pollfd],
     known: &[Option<Arc<Descriptor>>],
@@ -56,7 +56,7 @@ fn poll_until(
         let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
         let slice = if has_others { Some(left.map_or(SLICE, |l| l.min(SLICE))) } else { left };
         let mut ready = if has_streams { poll_streams(fds, &streams, slice)? } else { 0 };
-        // What is ready is returned at once; the others are waited for when nothing is.
+        // If a descriptor is ready, the call returns at once. Only otherwise it waits.
         if has_others && ready == 0 {
             let slice = if has_streams { Duration::ZERO } else { slice.unwrap_or(SLICE) };
             ready = poll_listeners(fds, known, slice) + poll_others(fds, known)?;
@@ -67,7 +67,7 @@ fn poll_until(
     }
 }
 
-/// Waits for listeners, each for its timeout, and notes which have a connection.
+/// Waits for each listener for the timeout, and records those with a connection.
 fn poll_listeners(
     fds: &mut [pollfd],
     known: &[Option<Arc<Descriptor>>],
@@ -84,7 +84,7 @@ fn poll_listeners(
     ready
 }
 
-/// Waits for the streams, and notes what they are ready for.
+/// Waits for the streams, and records which operations they are ready for.
 fn poll_streams(
     fds: &mut [pollfd],
     streams: &[Option<&PrpStream>],
@@ -116,7 +116,7 @@ fn poll_streams(
     Ok(ready)
 }
 
-/// Asks the kernel about its own descriptors, without waiting.
+/// Polls the kernel's own descriptors without waiting.
 fn poll_others(fds: &mut [pollfd], known: &[Option<Arc<Descriptor>>]) -> io::Result<c_int> {
     if known.iter().all(Option::is_some) {
         return Ok(0);
@@ -124,7 +124,7 @@ fn poll_others(fds: &mut [pollfd], known: &[Option<Arc<Descriptor>>]) -> io::Res
     let mut others: Vec<_> = fds
         .iter()
         .zip(known)
-        // A descriptor below 0 is one that the kernel leaves out.
+        // The kernel ignores a negative descriptor.
         .map(|(fd, known)| if known.is_some() { pollfd { fd: -1, ..*fd } } else { *fd })
         .collect();
     // SAFETY: an array of that many.
@@ -137,8 +137,8 @@ fn poll_others(fds: &mut [pollfd], known: &[Option<Arc<Descriptor>>]) -> io::Res
     Ok(ready)
 }
 
-/// `epoll_ctl`: the descriptor that shows what a stream or listener is ready for takes the place of
-/// the socket before the kernel is told to wait for it.
+/// `epoll_ctl` first replaces the kernel socket by the readiness descriptor of the stream or
+/// listener, and then registers it with the kernel.
 ///
 /// # Safety
 /// As for `epoll_ctl`.

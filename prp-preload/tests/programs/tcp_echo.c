@@ -1,5 +1,5 @@
-/* A program that uses TCP's sockets in the ways that programs do, and knows nothing of PRP: it
- * sends back what comes, or sends and checks what comes back. */
+/* An ordinary program with TCP sockets that does not use PRP's library. As a server it sends
+ * back all data; as a client it sends data and checks that the same data return. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static struct sockaddr_in address_of(const char *host, int port)
     return address;
 }
 
-/* Sends back what has come at `fd`; 0 when the peer sends no more and the end is passed on. */
+/* Sends back the data received at `fd`; 0 after the peer's end of stream, which it passes on. */
 static int echo(int fd)
 {
     static char bytes[PIECE];
@@ -54,7 +54,7 @@ static int echo(int fd)
     return got > 0;
 }
 
-/* Takes `count` connections at `port`, and ends when all have ended. */
+/* Accepts `count` connections at `port`, and returns when all have ended. */
 static void serve(int port, int count)
 {
     struct sockaddr_in address = address_of("0.0.0.0", port), seen;
@@ -91,7 +91,7 @@ static void serve(int port, int count)
     need(close(listener) == 0, "close the listener");
 }
 
-/* A connection by the steps of a program that does not wait; the error that it ended with. */
+/* Connects without blocking; returns the error of the connection. */
 static int dial(const char *host, int port, int *fd)
 {
     struct sockaddr_in address = address_of(host, port);
@@ -121,7 +121,7 @@ static void wait_readable(int fd, int epoll)
         need(poll(&wait, 1, -1) == 1 && wait.revents & POLLIN, "poll");
 }
 
-/* Sends `total` bytes in pieces, each by another call, and reads each piece back. */
+/* Sends `total` bytes in pieces, each with a different call, and reads each piece back. */
 static void exchange(int fd, long total, int epoll)
 {
     static unsigned char out[PIECE], in[PIECE];

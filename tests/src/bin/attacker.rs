@@ -1,19 +1,19 @@
 //! `attacker DEVICE TO-MAC FROM-MAC FROM TO KIND COUNT SEED` sends COUNT frames as fast as it can,
-//! with these hardware addresses and between these addresses of PRP (`1:80`; port 0 is another one
-//! each time). KIND:
+//! with these hardware addresses and PRP addresses (`1:80`; port 0 stands for a different port in
+//! each frame). KIND:
 //!
 //! | kind | frames |
 //! | --- | --- |
-//! | `reset` | well-formed RST with connection ids by chance |
-//! | `data` | well-formed segments with numbers and acknowledgements by chance |
-//! | `request` | well-formed CREQ, every one for another connection |
-//! | `sizes` | cut anywhere, or with a length that is not theirs |
+//! | `reset` | well-formed RST with random connection ids |
+//! | `data` | well-formed segments with random numbers and acknowledgements |
+//! | `request` | well-formed CREQ, each for a new connection |
+//! | `sizes` | frames cut at a random byte, or with a wrong length field |
 //!
-//! `attacker DEVICE record FILE COUNT` writes down what it sees of PRP;
-//! `attacker DEVICE replay FILE TIMES` sends it again.
+//! `attacker DEVICE record FILE COUNT` writes the PRP frames that it receives to a file; `attacker
+//! DEVICE replay FILE TIMES` sends them again.
 //!
-//! Where topologies have UDP addresses alone, all of that is in datagrams between the first
-//! processes of both nodes, whose IP addresses end as the hardware addresses do.
+//! In topologies with UDP addresses alone it sends datagrams between the first processes of both
+//! nodes. The last byte of an IP address is that of the hardware address.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -30,14 +30,15 @@ use prp_tests::capture::{ETHERTYPE_IPV4, datagram_frame};
 use prp_tests::seed::{Dice, generator};
 use prp_tests::topology::is_over_udp;
 
-/// Frames made and sent at once.
+/// Frames per system call.
 const BATCH: usize = 32;
 
-/// Payload of a segment: a full frame; in a datagram less by what UDP takes.
+/// Payload of a segment that fills a frame, or a datagram, which has the headers of IP and UDP as
+/// well.
 const PAYLOAD: usize = 1484;
 const DATAGRAM_HEADERS: usize = 28;
 
-/// Where a frame with IPv4 has UDP's checksum.
+/// Offset of UDP's checksum in a frame with IPv4.
 const UDP_CHECKSUM: Range<usize> = 40..42;
 
 /// The UDP port of the first process of a node.
@@ -109,7 +110,8 @@ fn replay(device: &str, file: &str, times: u64) -> io::Result<()> {
         let (frame, after) = after.split_at(u32::from_be_bytes(*length) as usize);
         let mut frame = frame.to_vec();
         if is_over_udp() && frame.len() > UDP_CHECKSUM.end {
-            // A virtual link carries datagrams before it is computed. 0 stands for none.
+            // A virtual link carries datagrams before the checksum is computed. 0 stands for no
+            // checksum.
             frame[UDP_CHECKSUM].fill(0);
         }
         frames.push(frame);
@@ -125,7 +127,7 @@ fn replay(device: &str, file: &str, times: u64) -> io::Result<()> {
 
 /// Makes frames.
 struct Forger {
-    /// To whom and from whom.
+    /// The receiver's and the sender's address.
     macs: [MacAddr; 2],
     from: PrpAddr,
     to: PrpAddr,
@@ -184,7 +186,7 @@ impl Forger {
         self.sealed(flags, &payload)
     }
 
-    /// A frame with the trailer of frames that belong to no connection.
+    /// A frame with the trailer that frames without a connection have.
     fn sealed(&mut self, flags: Flags, payload: &[u8]) -> Vec<u8> {
         let [dst, src] = self.macs;
         let port = if self.from.port == Port::CONTROL {
@@ -210,7 +212,7 @@ impl Forger {
         };
         let head = head.emit();
         let trailer = checksum(CrcKey::NONE, packet_header(&head), [payload, &[]]);
-        // A full segment leaves no room for one.
+        // A full segment has no room for a trailer.
         let trailer = if payload.len() < self.full { &trailer[..] } else { &[] };
         [&head[..], payload, trailer].concat()
     }

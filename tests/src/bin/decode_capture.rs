@@ -1,7 +1,7 @@
-//! `decode_capture FILE` prints what prp-proto reads in each frame of a capture file: a line a
-//! frame, values separated by tabs. `decode_capture --fields` prints the names that Wireshark's
-//! dissector (`etc/wireshark/parmaprp.lua`) has for them, in the same order, so that both can be
-//! compared.
+//! `decode_capture FILE` decodes each frame of a capture file with prp-proto and prints one line
+//! per frame, values separated by tabs. `decode_capture --fields` prints the names of these values
+//! in Wireshark's dissector (`etc/wireshark/parmaprp.lua`), in the same order, so that a script can
+//! compare both.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -108,23 +108,24 @@ impl Line {
     }
 }
 
-/// What the handshake and later frames tell of an end.
+/// The state of an end as the handshake and later frames show it.
 #[derive(Copy, Clone, Default)]
 struct End {
     id: u32,
     first: Option<Seq>,
     latest: Seq,
-    /// Whether its frames have a trailer, once the grant was seen.
+    /// Whether its frames have a trailer; known after the grant.
     trailer: Option<bool>,
-    /// It speaks, or is spoken to, with 16 bits of a number.
+    /// One of both ends is classic: sequence numbers have 16 bits.
     classic: bool,
 }
 
-/// The end that sends, by its address and that of its peer.
+/// The sending end, identified by its address and that of its peer.
 #[derive(Default)]
 struct Ends(HashMap<(String, String), End>);
 
-/// A node's own UDP port, and the bytes before a packet that it hands on (SPEC PRP-UDP-2).
+/// A node's own UDP port, and the bytes in front of a packet that the port's owner hands on (SPEC
+/// PRP-UDP-2).
 const UDP_PORT: u16 = 5230;
 const HANDED_ON_LEN: usize = 18;
 
@@ -144,11 +145,11 @@ fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     } else {
         Some(payload)
     };
-    // From where it came decides nothing here.
+    // The sender's address does not matter here.
     Frame::parse_datagram(LinkAddr::Ethernet(MacAddr([0; 6])), packet.unwrap_or_default())
 }
 
-/// What a message between devices begins with (SPEC PRP-UDP-7), which prp-proto does not read.
+/// The first bytes of a message between devices (SPEC PRP-UDP-7), which prp-proto does not decode.
 const MESSAGE_MARK: [u8; 4] = [0; 4];
 
 fn read(bytes: &[u8], ends: &mut Ends, line: &mut Line) {
@@ -206,15 +207,15 @@ fn read(bytes: &[u8], ends: &mut Ends, line: &mut Line) {
     }
 }
 
-/// What a frame ends with.
+/// The trailer of a frame.
 enum Trailer {
     None,
     Under(CrcKey),
-    /// The grant that says so was not captured.
+    /// The capture does not have the grant that negotiated it.
     Unknown,
 }
 
-/// Whether a trailer is to be there, and under which key (SPEC PRP-CRC-1 and 3).
+/// Whether the frame must have a trailer, and its key (SPEC PRP-CRC-1 and 3).
 fn trailer_of(frame: &Frame<'_>, ends: &Ends, pair: &(String, String)) -> Trailer {
     let flags = frame.flags();
     if flags.intersects(Flags::CREQ | Flags::CACK | Flags::RST) {
@@ -230,7 +231,7 @@ fn trailer_of(frame: &Frame<'_>, ends: &Ends, pair: &(String, String)) -> Traile
     }
 }
 
-/// What a frame tells of its end, and what its numbers mean.
+/// Updates the state of the end that sent the frame, and expands its sequence numbers.
 fn numbers(frame: &Frame<'_>, ends: &mut Ends, from: String, to: String, line: &mut Line) {
     let (t, flags) = (frame.head.transport, frame.flags());
     let back = (to.clone(), from.clone());
@@ -251,7 +252,7 @@ fn numbers(frame: &Frame<'_>, ends: &mut Ends, from: String, to: String, line: &
     }
     let own = ends.0.entry((back.1.clone(), back.0.clone())).or_default();
     let width = if own.classic { SeqWidth::Bits16 } else { SeqWidth::Bits20 };
-    // Where the handshake was not captured, numbers count from what was.
+    // Without the handshake in the capture, numbers count from the first captured frame.
     let near = if own.first.is_some() { own.latest } else { t.first_seq(width) };
     let seq = t.expand_seq(width, near);
     if !flags.intersects(Flags::CREQ | Flags::CACK | Flags::CTL | Flags::RST) {

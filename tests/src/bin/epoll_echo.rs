@@ -1,5 +1,5 @@
-//! `epoll_echo ADDR level|edge`: an echo server on one thread, with an `epoll` loop as servers over
-//! kernel sockets have it. Says `ok ADDR` once it listens.
+//! `epoll_echo ADDR level|edge`: an echo server on one thread, with the `epoll` loop of a server
+//! over kernel sockets. Prints `ok ADDR` once it listens.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,7 +9,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use prp_sock::{PrpListener, PrpStream};
 use prp_tests::privilege::raise_descriptor_limit;
 
-/// The listener's key; streams have those after it.
+/// The key of the listener. Streams have the keys after it.
 const LISTENER: u64 = 0;
 
 fn main() -> io::Result<()> {
@@ -37,15 +37,15 @@ struct Server {
     next: u64,
 }
 
-/// A connection, and what is to be sent back on it.
+/// A connection, and the bytes to send back on it.
 struct Conn {
     stream: PrpStream,
     pending: VecDeque<u8>,
-    /// The peer sends no more.
+    /// The peer has shut down its sending direction.
     ended: bool,
 }
 
-/// What a connection waits for next; `None` if it is over.
+/// The events that the connection waits for; `None` if it has ended.
 type Next = io::Result<Option<EpollFlags>>;
 
 impl Server {
@@ -101,7 +101,7 @@ impl Server {
 }
 
 impl Conn {
-    /// Reads until there is no more and writes until there is no room, as edges demand.
+    /// Reads and writes until both would block, as edge-triggered events require.
     fn serve(&mut self) -> Next {
         let mut buf = [0; 16 * 1024];
         while !self.ended {

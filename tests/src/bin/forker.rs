@@ -1,12 +1,13 @@
-//! What `fork` does to streams, as the words say:
+//! Tests the effect of `fork` on streams:
 //!
-//! - `forker ADDR`: opens a stream to the echo server at ADDR, forks with it open, and prints what
-//!   the child may do with it, and what the parent may after the child has ended:
-//!   `child KIND KIND`, `parent TEXT`;
+//! - `forker ADDR`: opens a stream to the echo server at ADDR and forks. Prints the errors of the
+//!   child's calls on that stream (`child KIND KIND`), and the echo that the parent receives after
+//!   the child has ended (`parent TEXT`);
 //! - `forker ADDR beside N`: forks N times while threads connect to the echo server at ADDR. Every
-//!   25th child connects as well, the others only exit. Prints how many have ended;
+//!   25th child connects as well, the others only exit. Prints the number of children that have
+//!   ended;
 //! - `forker ADDR leave`: listens at ADDR, forks a child that waits for the end of its standard
-//!   input, says `ok`, and is killed.
+//!   input, prints `ok`, and is killed.
 #![allow(unsafe_code, reason = "forking is unsafe in a program with threads")]
 
 use std::cell::Cell;
@@ -20,8 +21,8 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use prp_sock::{PrpListener, PrpStream};
 
-/// How long a child may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit for a child.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -34,11 +35,11 @@ fn main() -> io::Result<()> {
     }
 }
 
-/// Forks; the child does `work` and exits, with all that is done at exit.
+/// Forks; the child does `work` and exits, which runs its exit handlers.
 fn child(work: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
-    // SAFETY: what children do here is allocate, print and use PRP. Other threads may be at that,
-    // too: glibc's allocator and standard output can be used all the same, and that PRP can is what
-    // is tested.
+    // SAFETY: the children allocate memory, print and use PRP, while other threads of the parent do
+    // the same. glibc's allocator and standard output work in such a child, and the test checks
+    // that PRP does.
     match unsafe { fork() }? {
         ForkResult::Child => exit(i32::from(work().inspect_err(|e| eprintln!("{e}")).is_err())),
         ForkResult::Parent { child } => Ok(child),
@@ -56,7 +57,8 @@ fn with_a_stream_open(addr: &str) -> io::Result<()> {
             Err(e) => format!("{:?}", e.kind()),
         };
         println!("child {} {}", kind(stream.write(b"x")), kind(stream.read(&mut [0; 9])));
-        // A connection of its own works, and dropping the other one changes nothing for the parent.
+        // A new connection of the child works, and dropping the inherited one changes nothing for
+        // the parent.
         println!("child {}", ask(addr)?);
         drop(stream);
         Ok(())
@@ -70,7 +72,7 @@ fn with_a_stream_open(addr: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What the echo server says to `own`.
+/// The echo server's answer on `own`.
 fn ask(addr: &str) -> io::Result<String> {
     let mut stream = PrpStream::connect(addr)?;
     stream.write_all(b"own")?;
@@ -85,7 +87,7 @@ fn beside_threads(addr: &str, children: usize) -> io::Result<()> {
         for _ in 0..3 {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
-                    PrpStream::connect(addr).expect("somebody listens");
+                    PrpStream::connect(addr).expect("there is a listener");
                 }
             });
         }
@@ -100,17 +102,17 @@ fn beside_threads(addr: &str, children: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until `pid` has ended well.
+/// Waits until `pid` has exited with status 0.
 fn wait_for(pid: Pid) -> Result<(), String> {
     let start = Instant::now();
     loop {
         match waitpid(pid, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) if start.elapsed() < PATIENCE => {
+            Ok(WaitStatus::StillAlive) if start.elapsed() < TIMEOUT => {
                 std::thread::sleep(Duration::from_micros(200));
             }
             Ok(WaitStatus::StillAlive) => {
                 let _ = kill(pid, Signal::SIGKILL).and_then(|()| waitpid(pid, None));
-                return Err(format!("was stuck for {PATIENCE:?}"));
+                return Err(format!("was stuck for {TIMEOUT:?}"));
             }
             Ok(WaitStatus::Exited(_, 0)) => return Ok(()),
             ended => return Err(format!("ended as {ended:?}")),

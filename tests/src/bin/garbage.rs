@@ -1,7 +1,7 @@
-//! `garbage DEVICE MAC SEED blunt|sharp` puts frames without sense on the wire, towards MAC: random
-//! bytes, and random headers under PRP's EtherType. The sharp kind also aims at the port in use
-//! (80), and sends again what it has seen, with a few bits changed. Reads `start` and `stop` from
-//! its standard input; answers `stop` with how many it sent.
+//! `garbage DEVICE MAC SEED blunt|sharp` sends malformed frames to MAC: random bytes, and random
+//! headers under PRP's EtherType. With `sharp` it also sends to the port in use (80), and replays
+//! captured frames with a few bits changed. It reads `start` and `stop` from its standard input,
+//! and answers `stop` with the number of frames that it sent.
 
 use std::io::{self, BufRead, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use prp_tests::seed::{Dice, generator};
 static STOP: AtomicBool = AtomicBool::new(false);
 static SENT: AtomicU64 = AtomicU64::new(0);
 
-/// The Ethernet header and PRP's.
+/// The Ethernet header and the headers of PRP.
 const HEADERS: usize = 30;
 
 fn main() -> io::Result<()> {
@@ -49,7 +49,7 @@ struct Garbage {
     target: [u8; 6],
     own: [u8; 6],
     sharp: bool,
-    /// A frame that went over the wire.
+    /// A captured frame.
     seen: Vec<u8>,
 }
 
@@ -101,7 +101,7 @@ impl Garbage {
         frame
     }
 
-    /// The right addresses and EtherType before random headers.
+    /// The right addresses and EtherType, followed by random headers.
     fn headers(&mut self) -> Vec<u8> {
         let mut frame = self.noise();
         frame.resize(frame.len().max(HEADERS), 0);
@@ -110,13 +110,14 @@ impl Garbage {
         frame[14..18].copy_from_slice(&[0, 1, 0, 2]);
         match self.dice.below(2) {
             0 if self.sharp => frame[20..22].copy_from_slice(&[0, 80]),
-            // Never by chance: without a checksum such a frame may be as good as a real one.
+            // Never a valid frame: without a checksum the receiver could not distinguish it from a
+            // real one.
             _ => frame[20] |= 0x80,
         }
         frame
     }
 
-    /// A frame that was seen, with a few bits of its headers changed.
+    /// A captured frame with a few bits of its headers changed.
     fn mutated(&mut self) -> Vec<u8> {
         let mut frame = self.seen.clone();
         frame[6..12].copy_from_slice(&self.own);

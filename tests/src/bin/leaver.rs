@@ -1,11 +1,11 @@
-//! `leaver ADDR WAY`: connects to ADDR and leaves, in one of these ways. What comes of it is for
-//! the peer to see, and for the exit status.
+//! `leaver ADDR HOW`: connects to ADDR and exits in one of these ways. The test checks the exit
+//! status and what the peer receives.
 //!
 //! | how | what it does |
 //! | --- | --- |
-//! | `reader` | a thread reads another connection, and prints what that gives; writes to the first one, and returns from `main` |
-//! | `last-words` | a handler that `atexit` knew before there was a stream writes when the process exits |
-//! | `quick_exit` | writes, and ends by `quick_exit` |
+//! | `reader` | a thread reads from another connection and prints the result; the main thread writes to the first one and returns from `main` |
+//! | `last-words` | an exit handler that was registered with `atexit` before the first stream writes to the stream |
+//! | `quick_exit` | writes and calls `quick_exit` |
 #![allow(unsafe_code, reason = "functions of the C library that no crate offers")]
 
 use std::io::{self, Read, Write};
@@ -20,13 +20,13 @@ unsafe extern "C" {
     safe fn quick_exit(status: i32) -> !;
 }
 
-/// Fits the buffers of both ends.
+/// Fits into the buffers of both ends.
 const SOME: u64 = 400_000;
 
 static STREAM: Mutex<Option<PrpStream>> = Mutex::new(None);
 
 extern "C" fn last_words() {
-    let stream = STREAM.lock().expect("nobody panics with it").take();
+    let stream = STREAM.lock().expect("no thread panicked with the lock").take();
     let written = stream.map(|mut stream| stream.write_all(b"goodbye").map_err(|e| e.kind()));
     println!("{written:?}");
 }
@@ -45,7 +45,7 @@ fn main() -> io::Result<()> {
             pattern::send(&mut stream, 1, SOME)
         }
         "last-words" => {
-            *STREAM.lock().expect("nobody panics with it") = Some(stream);
+            *STREAM.lock().expect("no thread panicked with the lock") = Some(stream);
             Ok(())
         }
         "quick_exit" => {

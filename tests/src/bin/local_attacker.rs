@@ -1,16 +1,15 @@
-//! `local_attacker KIND NODE SECONDS`: what a process without privileges can try against the
-//! processes of its node and their router. Ends by itself after SECONDS, or after a fixed number of
-//! attempts.
+//! `local_attacker KIND NODE SECONDS`: attacks of a process without privileges against the
+//! processes of its node and their router. Ends after SECONDS, or after a fixed number of attempts.
 //!
 //! | kind | what it does |
 //! | --- | --- |
-//! | `squat` | binds the names that processes of a node had servers at, and talks to whatever connects |
-//! | `impersonate` | binds the paths of the router's sockets and waits for whatever connects |
-//! | `flood` | connects to the router's sockets and closes, without a pause |
-//! | `hold` | takes as many connections to the router as it can, and keeps them |
-//! | `claims` | sends descriptors, whose last close may take long, to the names of all ports |
-//! | `descriptors` | attaches descriptors, whose last close may take long, to what it sends to the router |
-//! | `ledgers` | registers, makes connections up, and ends, again and again |
+//! | `squat` | binds the socket names of a node's servers, and answers every connection |
+//! | `impersonate` | binds the paths of the router's sockets, and accepts every connection |
+//! | `flood` | connects to the router's sockets and closes the connection, without a pause |
+//! | `hold` | opens as many connections to the router as it can, and keeps them open |
+//! | `claims` | sends descriptors whose last close may take long to the socket names of all ports |
+//! | `descriptors` | attaches descriptors whose last close may take long to its messages to the router |
+//! | `ledgers` | repeatedly registers, records invented connections, and ends |
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -26,10 +25,10 @@ use prp_node::{RunDir, Service};
 use prp_proto::addr::{NodeId, Port, PrpAddr};
 use prp_proto::endpoint::{ConnectionChange, EstablishedId};
 
-/// Attempts of one kind at most, whatever the time.
+/// Maximum number of attempts of one kind.
 const ATTEMPTS: usize = 2_000_000;
 
-/// Dead processes that are made up: more than a user's places.
+/// Number of invented dead processes: more than the router accepts of one user.
 const MADE_UP: usize = 600;
 
 struct Attack {
@@ -68,7 +67,8 @@ impl Attack {
         Instant::now() >= self.until
     }
 
-    /// Keeps names; how many connections, and how many bytes, programs have trusted them with.
+    /// Keeps the names bound; returns the number of connections and bytes that programs have sent
+    /// to them.
     fn squat(&self) -> io::Result<usize> {
         let name = |end: &str| SocketAddr::from_abstract_name(format!("prp/{}/{end}", self.node));
         let mut listeners = Vec::new();
@@ -98,7 +98,7 @@ impl Attack {
         Ok(trusted)
     }
 
-    /// How many connections of others to what should be the router's sockets last.
+    /// Counts the connections of other processes to the false router's sockets that stay open.
     fn impersonate(&self) -> io::Result<usize> {
         let mut listeners = Vec::new();
         for service in [Service::Registry, Service::Control] {
@@ -119,7 +119,7 @@ impl Attack {
         links.retain_mut(|link| {
             let _ = link.set_read_timeout(patience);
             let read = link.read(&mut [0; 64]);
-            // The other end is still there, silent or not.
+            // The other end is still open, whether it has sent data or not.
             read.map_or_else(|e| e.kind() == io::ErrorKind::WouldBlock, |len| len > 0)
         });
         Ok(links.len())
@@ -152,14 +152,15 @@ impl Attack {
     fn lingering() -> io::Result<(TcpStream, TcpStream)> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let socket = TcpStream::connect(listener.local_addr()?)?;
-        let (deaf, _) = listener.accept()?;
+        let (unread, _) = listener.accept()?;
         socket2::SockRef::from(&socket).set_linger(Some(Duration::from_secs(3600)))?;
         socket.set_nonblocking(true)?;
         while (&socket).write(&[0; 65_536]).is_ok() {}
-        Ok((socket, deaf))
+        Ok((socket, unread))
     }
 
-    /// How many messages the kernel took for sockets of others. Fails if there are none to send to.
+    /// Counts the messages that the kernel accepted for sockets of others. Fails if there is no
+    /// such socket.
     fn claims(&self) -> io::Result<usize> {
         begin();
         let (mut taken, mut found) = (0, 0);
@@ -178,24 +179,24 @@ impl Attack {
             }
         }
         if found == 0 {
-            return Err(io::Error::other("nobody has a port"));
+            return Err(io::Error::other("no process has a port"));
         }
         Ok(taken)
     }
 
-    /// How many messages with a descriptor the kernel took.
+    /// Counts the messages with a descriptor that the kernel accepted.
     fn descriptors(&self) -> io::Result<usize> {
         let (mut taken, mut kept) = (0, Vec::new());
         for service in [Service::Registry, Service::Control].into_iter().cycle().take(20) {
-            let (socket, deaf) = Self::lingering()?;
+            let (socket, unread) = Self::lingering()?;
             let link = self.connect(service)?;
             let fds = [socket.as_raw_fd()];
             let rights = [ControlMessage::ScmRights(&fds)];
             let flags = MsgFlags::MSG_NOSIGNAL;
             let sent = sendmsg::<()>(link.as_raw_fd(), &[IoSlice::new(b"x")], &rights, flags, None);
             taken += usize::from(sent.is_ok());
-            // The copy in the message is the last one, if it was taken.
-            kept.push((link, deaf));
+            // If the message was accepted, it holds the last copy of the descriptor.
+            kept.push((link, unread));
             if sent.is_err() {
                 std::mem::forget(socket);
             }
@@ -208,7 +209,7 @@ impl Attack {
         Ok(taken)
     }
 
-    /// How many processes were made up.
+    /// Counts the invented processes.
     fn ledgers(&self) -> usize {
         let remote = PrpAddr::new(NodeId::new(1).expect("it is one"), Port::new(80));
         let mut made = 0;
@@ -230,7 +231,7 @@ impl Attack {
         made
     }
 
-    /// A place in the registry, if there is one.
+    /// Registers a process, if the registry has room.
     fn registered(&self) -> Option<(Registration, prp_node::Ledger)> {
         let link = self.connect(Service::Registry).ok()?;
         link.set_nonblocking(true).ok()?;
@@ -250,7 +251,7 @@ impl Attack {
     }
 }
 
-/// Says that the attack goes on.
+/// Reports that the attack has begun.
 fn begin() {
     println!("begun");
 }

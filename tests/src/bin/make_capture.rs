@@ -1,8 +1,8 @@
-//! `make_capture FILE` writes a capture of frames that the programs of this project hardly send
-//! while a capture runs: lost, late and changed segments, numbers that wrap, classic peers, later
-//! versions, and frames that no end takes. It prints a line a frame: the notes that Wireshark's
-//! dissector (`etc/wireshark/parmaprp.lua`) is to attach to it, or `-`. With `--udp` the same
-//! packets are in UDP datagrams.
+//! `make_capture FILE` writes a capture of frames that rarely occur in a real capture: lost, late
+//! and changed segments, numbers that wrap, classic peers, later versions, and frames that no end
+//! accepts. For each frame it prints a line with the notes that Wireshark's dissector
+//! (`etc/wireshark/parmaprp.lua`) must attach to it, or `-`. With `--udp` the same packets are in
+//! UDP datagrams.
 
 use std::io::{self, Write};
 
@@ -45,12 +45,13 @@ fn main() -> io::Result<()> {
     made.notes.iter().try_for_each(|notes| writeln!(out, "{notes}"))
 }
 
-/// The same packets in datagrams, and what a node's own port hands on to one of its processes.
+/// The same packets in datagrams, and packets that a node's own port hands on to one of its
+/// processes.
 fn over_udp(made: &Made) -> Made {
     let mut udp = Made::default();
     for (frame, notes) in made.frames.iter().zip(&made.notes) {
         let (head, packet) = frame.split_at(ETHERNET_LEN);
-        // The last bytes of the addresses. A datagram without a byte is for no dissector.
+        // The last bytes of the addresses. Wireshark calls no dissector for an empty datagram.
         if !packet.is_empty() {
             let (from, to) = (mac(head[11].into()), mac(head[5].into()));
             udp.add(notes, datagram_frame((from, FIRST_PORT + 1), (to, FIRST_PORT + 2), packet));
@@ -58,7 +59,7 @@ fn over_udp(made: &Made) -> Made {
     }
     let mut handed_on = Made::default();
     open(&mut handed_on, CLIENT.port(40009));
-    // From 10.99.0.1:5231, by the own port of the node at 10.99.0.2.
+    // From 10.99.0.1:5231, handed on by the own port of the node at 10.99.0.2.
     let front =
         [&[0; 10][..], &[0xff, 0xff, 10, 99, 0, 1], &(FIRST_PORT + 1).to_be_bytes()].concat();
     let hand_on = |packet: &[u8]| {
@@ -73,7 +74,7 @@ fn over_udp(made: &Made) -> Made {
     udp
 }
 
-/// Frames, and the notes each is to get.
+/// Frames, and the notes that each must get.
 #[derive(Default)]
 struct Made {
     frames: Vec<Vec<u8>>,
@@ -99,7 +100,7 @@ struct Plan {
     key: Option<CrcKey>,
 }
 
-/// From the client's end to the server's, both of one connection.
+/// A frame from the client's end of a connection to the server's.
 const CLIENT: Plan = Plan {
     from: (1, 40000),
     to: (2, 80),
@@ -172,7 +173,7 @@ fn offer(id: u32, echo: u32) -> Offer {
     Offer { id, echo, reliability, crc: true, mss: 1484, window: 44 }
 }
 
-/// Opens the connection of `client`, whose ids are those of its key.
+/// Opens the connection of `client`, whose ids are derived from its key.
 fn open(made: &mut Made, client: Plan) {
     let Some(key) = client.key else { return };
     let request = client.flags(Flags::CREQ).key(Some(CrcKey::NONE));
@@ -182,8 +183,7 @@ fn open(made: &mut Made, client: Plan) {
     made.add("opened", grant.frame(&offer(key.receiver, key.sender).emit()));
 }
 
-/// A connection as it should be, whose numbers wrap, behind a router that is captured on both
-/// sides.
+/// A regular connection whose numbers wrap, behind a router; the capture has both of its sides.
 fn established(made: &mut Made) {
     let client = CLIENT.port(40001).seq(0xf_fffe);
     open(made, client);
@@ -227,7 +227,7 @@ fn acknowledgement(window: u32, received: Bitmap) -> AckBlock {
     }
 }
 
-/// Those of the connection that [`losses`] has opened.
+/// Frames of the connection that [`losses`] has opened.
 fn control_blocks(made: &mut Made) {
     let server = CLIENT.back().flags(Flags::CTL).seq(500);
     let emitted = |control: Control| {
@@ -281,7 +281,7 @@ fn handshakes(made: &mut Made) {
     let mut wrong = request.frame(&block);
     wrong[40] ^= 1;
     made.add("crc,opened", wrong);
-    // Classic peers know no options, no trailer and 16 bits of the number.
+    // Classic peers have no options, no trailer and sequence numbers of 16 bits.
     let classic = Plan { width: SeqWidth::Bits16, key: None, ..CLIENT.port(900).seq(0xffff) };
     made.add("opened", padded(&classic.flags(Flags::CREQ).frame(&[])));
     made.add("opened", padded(&classic.back().flags(Flags::CACK).seq(7).frame(&[])));
@@ -296,7 +296,7 @@ fn padded(frame: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// What goes between the control ports of nodes.
+/// Frames between the control ports of nodes.
 fn node_blocks(made: &mut Made) {
     let plan = Plan { from: (3, 0), to: (1, 0), ..CLIENT }.flags(Flags::CTL);
     let plan = plan.key(Some(CrcKey::NONE));
@@ -331,7 +331,7 @@ fn resets(made: &mut Made) {
     made.add("reset", padded(&plan.frame(&block(ResetReason::Aborted))));
 }
 
-/// Frames that no end takes, whatever they say.
+/// Frames that every end drops.
 fn broken(made: &mut Made) {
     let whole = CLIENT.frame(b"data");
     for len in [14, 15, 29] {

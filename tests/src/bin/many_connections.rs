@@ -1,6 +1,6 @@
-//! `many_connections ADDR CONNECTIONS BYTES ROUNDS`: opens that many connections to an echo server,
-//! all of them before any is used, then on each of them sends a pattern of its own and compares
-//! what comes back, over and over. Prints `ok`, or what went wrong.
+//! `many_connections ADDR CONNECTIONS BYTES ROUNDS`: opens CONNECTIONS connections to an echo
+//! server before it uses any of them. Then it sends a different pattern on each and compares the
+//! echo, ROUNDS times. Prints `ok`, or the error.
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use prp_sock::PrpStream;
 use prp_tests::pattern::Pattern;
 use prp_tests::privilege::raise_descriptor_limit;
 
-/// Connections in use at a time.
+/// Connections that are used at the same time.
 const THREADS: usize = 16;
 
 fn main() -> ExitCode {
@@ -45,7 +45,7 @@ fn run() -> io::Result<()> {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 (index < streams.len() * rounds).then(|| (index, &streams[index % streams.len()]))
             } {
-                // The one before it may still be on its way.
+                // The previous message may still be on its way.
                 let stream = stream.lock().map_err(|_| io::Error::other("panic"))?;
                 round_trip(&stream, at as u64, bytes)?;
             }
@@ -56,7 +56,8 @@ fn run() -> io::Result<()> {
     })
 }
 
-/// Sends and gets back; no more than the buffers hold, so that sending waits for no reader.
+/// Sends a message and receives its echo. The message fits into the buffers, so that sending does
+/// not block.
 fn round_trip(mut stream: &PrpStream, seed: u64, bytes: usize) -> io::Result<()> {
     let mut pattern = Pattern::new(seed);
     let mut sent = Vec::new();

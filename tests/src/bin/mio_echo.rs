@@ -1,4 +1,4 @@
-//! `mio_echo ADDR`: an echo server on one thread, with mio. Says `ok ADDR` once it listens.
+//! `mio_echo ADDR`: an echo server on one thread, with mio. Prints `ok ADDR` once it listens.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -45,7 +45,7 @@ fn main() -> io::Result<()> {
     }
 }
 
-/// Echoes what can be echoed now; whether the connection goes on.
+/// Echoes data until it would block; whether the connection is still open.
 fn serve(stream: &mut PrpStream, pending: &mut Vec<u8>) -> io::Result<bool> {
     let mut buf = [0; 16 * 1024];
     let mut ended = false;

@@ -1,27 +1,27 @@
-//! Does what it reads from its standard input, one call a line, and answers each with a line:
-//! `ok ...`, or `err KIND TEXT`. Streams, listeners and background calls have names.
+//! Executes commands from its standard input, one per line, and answers each with a line: `ok ...`,
+//! or `err KIND TEXT`. Streams, listeners and background commands have names.
 //!
-//! | command | what it does, and what follows `ok` |
+//! | command | what it does; the text after `ok` |
 //! | --- | --- |
 //! | `listen L ADDR` | binds; the address |
 //! | `accept L S` | the peer |
 //! | `connect S ADDR [NAME=VALUE]...` | with `port`, `node`, `device`, `crc`, `reliability`, `spin` (us), `timeout`, `user_timeout` (ms), `keepalive` (ms); the local address |
-//! | `send S SEED BYTES` | writes that much of a pattern; its tally |
-//! | `drain S` | reads to the end; the tally of what came |
+//! | `send S SEED BYTES` | writes BYTES bytes of the pattern of SEED; their tally |
+//! | `drain S` | reads to the end; the tally of the bytes |
 //! | `take S BYTES` | reads BYTES bytes; their tally |
-//! | `write S TEXT`, `read S BYTES` | one call of `write` or `read` |
-//! | `echo S` | sends back what comes until the end; the tally |
-//! | `serve L` | accepts for ever and echoes on a thread for each |
-//! | `pong S ROUNDS`, `ping S ROUNDS` | a byte to and fro |
+//! | `write S TEXT`, `read S BYTES` | calls `write` or `read` once |
+//! | `echo S` | sends back all data until the end; the tally |
+//! | `serve L` | accepts connections for ever, and echoes each on a thread |
+//! | `pong S ROUNDS`, `ping S ROUNDS` | sends a byte back and forth |
 //! | `shutdown S HOW` | `read`, `write` or `both` |
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
-//! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `xdp_tx S`, `tcx_rx S`, `udp S COUNTER` | `take_error`, counters |
-//! | `rss` | KiB of memory this process has |
+//! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `xdp_tx S`, `tcx_rx S`, `udp S COUNTER` | calls `take_error`, or returns a counter |
+//! | `rss` | resident memory of this process in KiB |
 //! | `limit RESOURCE N` | lowers a limit: `files`, `memory` (KiB) or `processes` of its user |
-//! | `become UID`, `chroot DIR` | is another user and group; has another root directory |
+//! | `become UID`, `chroot DIR` | changes the user and group; changes the root directory |
 //! | `drop NAME`, `forget S` | drops it, or leaks it |
-//! | `bg JOB COMMAND...`, `join JOB` | does it on a thread; what came of it |
-//! | `return`, `exit CODE`, `abort` | ends, in three ways |
+//! | `bg JOB COMMAND...`, `join JOB` | runs the command on a thread; waits for it, and returns its answer |
+//! | `return`, `exit CODE`, `abort` | ends by returning from `main`, by `exit`, or by `abort` |
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, ErrorKind, Read, Write};
@@ -279,24 +279,24 @@ fn limit(resource: &str, n: u64) -> io::Result<String> {
 }
 
 fn stream_of(name: &str) -> io::Result<PrpStream> {
-    let streams = STREAMS.lock().expect("nobody panics with it");
+    let streams = STREAMS.lock().expect("no thread panicked with the lock");
     let stream = streams.as_ref().and_then(|s| s.get(name));
     stream.ok_or_else(|| invalid("no such stream"))?.try_clone()
 }
 
 fn listener_of(name: &str) -> io::Result<PrpListener> {
-    let listeners = LISTENERS.lock().expect("nobody panics with it");
+    let listeners = LISTENERS.lock().expect("no thread panicked with the lock");
     let listener = listeners.as_ref().and_then(|l| l.get(name));
     listener.ok_or_else(|| invalid("no such listener"))?.try_clone()
 }
 
 fn put<T>(all: &Mutex<Option<HashMap<String, T>>>, name: &str, one: T) {
-    let mut all = all.lock().expect("nobody panics with it");
+    let mut all = all.lock().expect("no thread panicked with the lock");
     all.get_or_insert_default().insert(name.to_owned(), one);
 }
 
 fn take<T>(all: &Mutex<Option<HashMap<String, T>>>, name: &str) -> Option<T> {
-    all.lock().expect("nobody panics with it").as_mut()?.remove(name)
+    all.lock().expect("no thread panicked with the lock").as_mut()?.remove(name)
 }
 
 fn number(word: &str) -> io::Result<u64> {

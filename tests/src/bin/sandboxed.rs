@@ -1,6 +1,6 @@
-//! Runs a program with the system calls that a systemd unit leaves it:
-//! `sandboxed UNIT PROGRAM ARGUMENTS...`. All others end it, whatever the unit says of errors, so
-//! that none of them goes unnoticed; but for those that a program tries to see whether it may.
+//! `sandboxed UNIT PROGRAM ARGUMENTS...` runs a program with the system calls that a systemd unit
+//! allows. Any other call kills it, whatever error the unit sets, so that no call goes unnoticed.
+//! Calls with which a program only tests its permissions return an error.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use seccompiler::{BpfMap, BpfProgram, TargetArch, apply_filter, compile_from_json};
 
-/// What is tried, and does without: bpf(2), for forwarding in the kernel.
+/// A call that the program can do without: bpf(2), for forwarding in the kernel.
 const TRIED: &str = "bpf";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -25,8 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Err(Command::new(program).args(args).exec().into())
 }
 
-/// The calls that the unit's lines leave: the first one says what is allowed, later ones add or,
-/// after `~`, take away (systemd.exec(5)).
+/// The calls that the unit's lines allow: the first line sets them, later lines add calls or, after
+/// `~`, remove them (systemd.exec(5)).
 fn allowed(unit: &str) -> Result<BTreeSet<String>, Box<dyn Error>> {
     let mut allowed = expand("@default")?;
     for line in unit.lines().filter_map(|line| line.strip_prefix("SystemCallFilter=")) {
@@ -51,7 +51,7 @@ fn expand(word: &str) -> Result<BTreeSet<String>, Box<dyn Error>> {
     let output = Command::new("systemd-analyze").args(["syscall-filter", word]).output()?;
     let text = String::from_utf8(output.stdout)?;
     let mut calls = BTreeSet::new();
-    // The name of the set, a remark, and what is in it.
+    // The name of the set, a comment, and its members.
     let entries = text.lines().skip(1).map(str::trim).filter(|line| !line.is_empty());
     for entry in entries.filter(|line| !line.starts_with('#')) {
         calls.extend(expand(entry)?);
@@ -61,7 +61,7 @@ fn expand(word: &str) -> Result<BTreeSet<String>, Box<dyn Error>> {
 
 fn filter(calls: &BTreeSet<String>) -> Result<BpfProgram, Box<dyn Error>> {
     let mut rules = String::new();
-    // Some are other processors'.
+    // Some calls exist on other processors only.
     for call in calls.iter().filter(|call| compile(&rule(call), STRICT).is_ok()) {
         let comma = if rules.is_empty() { "" } else { "," };
         write!(rules, "{comma}{}", rule(call))?;
@@ -73,7 +73,7 @@ fn rule(call: &str) -> String {
     format!("{{\"syscall\": \"{call}\"}}")
 }
 
-/// What becomes of other calls, and of those that are named.
+/// The action for other calls, and for the calls in the list.
 const STRICT: [&str; 2] = ["\"kill_process\"", "\"allow\""];
 
 fn compile(rules: &str, [others, named]: [&str; 2]) -> Result<BpfProgram, Box<dyn Error>> {

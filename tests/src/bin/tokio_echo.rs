@@ -1,7 +1,7 @@
-//! `tokio_echo ADDR` echoes on a task for each connection; says `ok ADDR` once it listens.
-//! `tokio_echo ADDR TASKS BYTES` talks to it from TASKS tasks at once, each with a connection and a
-//! pattern of its own. The code that talks knows nothing of PRP: it takes whatever is `AsyncRead +
-//! AsyncWrite`.
+//! `tokio_echo ADDR` is an echo server with a task for each connection. It prints `ok ADDR` once it
+//! listens. `tokio_echo ADDR TASKS BYTES` is its client: TASKS tasks run at the same time, each
+//! with its own connection and pattern. The client code is generic over `AsyncRead + AsyncWrite`,
+//! and does not depend on PRP.
 
 use std::io::{self, ErrorKind};
 
@@ -54,7 +54,7 @@ async fn many_tasks(addr: &str, tasks: usize, bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes and reads at once, so that more than the buffers hold can be on its way.
+/// Writes and reads at the same time, so that the data may exceed the buffers.
 async fn round_trip<S>(stream: S, seed: u64, bytes: usize) -> io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Send + 'static,

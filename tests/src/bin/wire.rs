@@ -1,7 +1,7 @@
-//! `wire SETTINGS COUNTERS DEVICE DEVICE [DEVICE DEVICE]...` joins devices in pairs and does to
-//! frames what the file SETTINGS says, again and again as it changes. Writes to the file COUNTERS
-//! what it has done. Says `ready` when it is. Started by `topo up --loss ...`; ends when its
-//! devices do.
+//! `wire SETTINGS COUNTERS DEVICE DEVICE [DEVICE DEVICE]...` joins devices in pairs and loses,
+//! repeats, delays and changes frames as the file SETTINGS says. It follows changes of that file,
+//! and writes its counters to the file COUNTERS. It prints `ready` after its start. `topo up --loss
+//! ...` starts it; it ends when its devices are removed.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -12,16 +12,15 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_tests::wire::{Link, Settings};
 
-/// How often the settings are read, and the counters written: soon after
-/// they have changed.
+/// Interval at which it reads the settings and writes the counters.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long to go on polling for frames before sleeping: a wake-up costs more than a frame, and
-/// most frames come closer together than that.
+/// How long to poll for frames before sleeping: a wake-up costs more than a frame, and most frames
+/// arrive within this time of each other.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// As long as a late frame may wait, the shortest time poll(2) knows.
-const SHORT: Duration = Duration::from_millis(1);
+/// While a late frame waits, the shortest timeout of poll(2).
+const MIN_POLL_TIMEOUT: Duration = Duration::from_millis(1);
 
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -69,20 +68,20 @@ fn parse(text: &str) -> io::Result<Settings> {
     text.parse().map_err(|e: String| io::Error::new(ErrorKind::InvalidData, e))
 }
 
-/// Sleeps until a frame comes, or it is time for something else.
+/// Sleeps until a frame arrives or a deadline passes.
 fn sleep(links: &[Link]) -> io::Result<()> {
     let waiting = links.iter().any(Link::is_waiting);
     let fds = links.iter().flat_map(Link::fds);
     let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-    let timeout = PollTimeout::try_from(if waiting { SHORT } else { CHECK_INTERVAL });
+    let timeout = PollTimeout::try_from(if waiting { MIN_POLL_TIMEOUT } else { CHECK_INTERVAL });
     match poll(&mut fds, timeout.unwrap_or(PollTimeout::MAX)) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
         Err(e) => Err(e.into()),
     }
 }
 
-/// The settings in force, and a line for each direction. Whole or not at all: another process may
-/// be reading.
+/// Writes the settings in force, and a line for each direction. The file is replaced atomically,
+/// since another process may be reading it.
 fn publish(path: &Path, settings: &str, links: &[Link]) -> io::Result<()> {
     let mut text = format!("{}\n", settings.trim_end());
     for (number, link) in links.iter().enumerate() {

@@ -9,24 +9,25 @@ use super::Step;
 use crate::topology::Topology;
 use crate::wait;
 
-/// A topology, a folder that all users share, and the commands that serve.
+/// A topology, a folder that all users share, and the commands that run in the background.
 #[derive(Debug)]
-pub(super) struct Stage<'a> {
+pub(super) struct Runner<'a> {
     topology: &'a Topology,
     programs: PathBuf,
     folder: TempDir,
-    /// With the node of each.
+    /// Each with its node.
     servers: Vec<(u8, Child)>,
 }
 
-impl<'a> Stage<'a> {
-    /// A stage on which nothing has run.
+impl<'a> Runner<'a> {
+    /// A runner on which nothing has run.
     pub(super) fn new(topology: &'a Topology, programs: &Path) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         Self { topology, programs: programs.to_owned(), folder, servers: Vec::new() }
     }
 
-    /// What the command of `step` prints. One that serves goes on, and prints nothing.
+    /// Runs the command of `step`; returns its output. A background command goes on, and prints
+    /// nothing.
     pub(super) fn run(&mut self, step: &Step) -> Vec<String> {
         if let Some(server) = step.command.strip_suffix(" &") {
             self.serve(step.node, server);
@@ -35,7 +36,7 @@ impl<'a> Stage<'a> {
         let mut command = self.command(step.node, &format!("{{ {}\n}} 2>&1", step.command));
         let output = command.output().expect("topo runs");
         let text = String::from_utf8(output.stdout).expect("text");
-        // The file of a node of `topo` is in a folder of this run.
+        // `topo` has the prphosts of a node in a folder of this run.
         let hosts = self.topology.node(step.node).run("sh", &["-c", "printf %s \"$PRP_HOSTS\""]);
         let text = text.replace(&hosts, "/etc/prphosts");
         text.lines().map(|line| line.trim_end().to_owned()).collect()
@@ -63,10 +64,10 @@ impl<'a> Stage<'a> {
     }
 }
 
-impl Drop for Stage<'_> {
+impl Drop for Runner<'_> {
     fn drop(&mut self) {
         for (_, server) in &mut self.servers {
-            // It may have ended by itself.
+            // It may already have ended.
             let _ = server.kill();
             let _ = server.wait();
         }

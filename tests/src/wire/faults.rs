@@ -1,13 +1,13 @@
-//! What a wire does to frames, as text and as numbers.
+//! The fault rates of a wire, as text and as numbers.
 
 use std::str::FromStr;
 
-/// How often something happens to a frame: `n` of 2^32.
+/// The probability of a fault: `n` of 2^32.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// Whether it happens, when `dice` came up, evenly from all 32-bit numbers.
+    /// Whether the fault happens for the random number `dice`, which is uniform over 32 bits.
     pub const fn is_hit(self, dice: u32) -> bool {
         (dice as u64) < self.0
     }
@@ -21,30 +21,31 @@ impl FromStr for Chance {
         let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
         let percent = number.filter(|n| (0.0..=100.0).contains(n));
         let percent = percent.ok_or_else(|| format!("'{text}': 0% to 100% is possible"))?;
-        // 2^32 is exact; what is behind the point is less than a frame in four thousand million.
+        // 2^32 is exact in an f64. The rounding error is less than one frame in four thousand
+        // million.
         Ok(Self((percent / 100.0 * 4_294_967_296.0).round() as u64))
     }
 }
 
-/// How often what happens to a frame. Each is decided by itself.
+/// The probabilities of the faults. Each is decided independently.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct Faults {
-    /// It is gone.
+    /// The frame is lost.
     pub loss: Chance,
-    /// It comes twice.
+    /// The frame is sent twice.
     pub dup: Chance,
-    /// It comes after frames that were sent later.
+    /// The frame arrives after frames that were sent later.
     pub reorder: Chance,
-    /// A bit after its Ethernet header is another one.
+    /// One bit after the Ethernet header is inverted.
     pub corrupt: Chance,
 }
 
 /// The text `loss=1% dup=0% reorder=0% corrupt=0% seed=7`.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct Settings {
-    /// What happens to frames.
+    /// The probabilities.
     pub faults: Faults,
-    /// Where randomness begins.
+    /// The seed of random numbers.
     pub seed: u64,
 }
 

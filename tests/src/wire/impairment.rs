@@ -1,4 +1,4 @@
-//! One direction of a wire: which frames pass, how often, when and how changed.
+//! One direction of a wire: decides which frames are lost, repeated, delayed or changed.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use super::Faults;
 use crate::seed::{Dice, generator};
 
-/// An Ethernet header: changed there, a frame would go to another host, which is loss.
+/// The Ethernet header is not changed: the frame would go to another host, which is a loss.
 const ETHERNET: usize = 14;
 
-/// The most frames that pass a late one: enough to pass for a loss at a sender that counts three
-/// later ones, and few enough for that to be wrong.
+/// The largest number of frames that overtake a late one. A sender that counts three later frames
+/// takes it for lost, while it still arrives.
 const MAX_LATE: usize = 8;
 
-/// A late frame waits no longer than this for others: it may be the last one.
+/// A late frame waits at most this time for later ones: it may be the last frame.
 const MAX_WAIT: Duration = Duration::from_millis(1);
 
-/// What happened to the frames of one direction.
+/// Counters of one direction.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct Counters {
     /// Frames that came in.
@@ -29,7 +29,7 @@ pub struct Counters {
     pub late: u64,
     /// Changed.
     pub corrupted: u64,
-    /// Lost because the machine was too slow, or the device was down: not what was asked for.
+    /// Lost because the machine was too slow, or the device was down: not by the faults.
     pub overruns: u64,
 }
 
@@ -44,13 +44,13 @@ impl fmt::Display for Counters {
     }
 }
 
-/// A frame that waits for others to pass it.
+/// A late frame.
 #[derive(Debug)]
 struct Late {
     frame: Vec<u8>,
-    /// It goes after the frame of this number.
+    /// It is sent after the frame of this number.
     after: u64,
-    /// It goes at the latest then.
+    /// It is sent at this time at the latest.
     until: Instant,
 }
 
@@ -69,26 +69,26 @@ impl Impairment {
         Self { faults, dice: generator(seed), late: Vec::new(), counters: Counters::default() }
     }
 
-    /// Changes the faults; the dice go on where they are.
+    /// Changes the faults; the sequence of random numbers continues.
     pub const fn set_faults(&mut self, faults: Faults) {
         self.faults = faults;
     }
 
-    /// What has happened so far.
+    /// The counters.
     pub const fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Notes `frames` that were lost outside.
+    /// Counts `frames` that were lost outside.
     pub const fn note_overruns(&mut self, frames: u64) {
         self.counters.overruns += frames;
     }
 
-    /// A frame comes in at `now`; `out` gets what goes out because of it.
+    /// Handles a frame that arrives at `now`; calls `out` for each frame to send.
     pub fn pass(&mut self, frame: &[u8], now: Instant, out: &mut Vec<Vec<u8>>) {
         self.counters.frames += 1;
-        // All are thrown for every frame, so that changing one rate leaves the others' choices as
-        // they were.
+        // Every frame draws all random numbers, so that a change of one rate does not change the
+        // decisions of the others.
         let [lost, doubled, late, corrupted] = [(); 4].map(|()| self.dice.number());
         if self.faults.loss.is_hit(lost) {
             self.counters.lost += 1;
@@ -114,14 +114,14 @@ impl Impairment {
         self.release(now, out);
     }
 
-    /// Lets go of late frames whose time has come.
+    /// Sends late frames whose time has come.
     pub fn release(&mut self, now: Instant, out: &mut Vec<Vec<u8>>) {
         let passed = self.counters.frames;
         let due = self.late.extract_if(.., |late| late.after <= passed || late.until <= now);
         out.extend(due.map(|late| late.frame));
     }
 
-    /// Whether a frame is waiting for its time.
+    /// Whether a late frame is waiting.
     pub fn is_waiting(&self) -> bool {
         !self.late.is_empty()
     }

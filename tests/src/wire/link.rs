@@ -8,13 +8,13 @@ use prp_device::raw::RawSocket;
 
 use super::{Counters, Impairment, Settings};
 
-/// Every EtherType: the wire does not care.
+/// Frames of every EtherType.
 const ALL: u16 = 0x0003;
 
-/// Frames taken at once, and at most sent at once: enough to spread the cost of a system call.
+/// Frames per system call for receiving and sending, to spread its cost.
 const BATCH: usize = 32;
 
-/// Two devices; what one receives, the other sends.
+/// Two devices. Frames that one receives, the other sends.
 #[derive(Debug)]
 pub struct Link {
     ends: [RawSocket; 2],
@@ -24,26 +24,26 @@ pub struct Link {
 }
 
 impl Link {
-    /// A wire between two devices; `number` tells it from others with the same seed.
+    /// A wire between two devices. `number` distinguishes it from others with the same seed.
     ///
     /// # Errors
     /// As [`RawSocket::open`].
     pub fn open(devices: [&str; 2], settings: &Settings, number: u64) -> io::Result<Self> {
         let [a, b] = devices;
         let ends = [RawSocket::open(a, ALL)?, RawSocket::open(b, ALL)?];
-        // Every direction has dice of its own, or all would lose the same frames.
+        // Each direction has its own random numbers. Otherwise all would lose the same frames.
         let seed =
             |direction| settings.seed.wrapping_mul(1_000_003).wrapping_add(2 * number + direction);
         let impairments = [0, 1].map(|direction| Impairment::new(settings.faults, seed(direction)));
         Ok(Self { ends, impairments, out: Vec::with_capacity(2 * BATCH) })
     }
 
-    /// Puts other faults in force.
+    /// Changes the faults.
     pub fn set_faults(&mut self, settings: &Settings) {
         self.impairments.iter_mut().for_each(|impairment| impairment.set_faults(settings.faults));
     }
 
-    /// Carries what is there, both ways; whether there was anything.
+    /// Forwards the frames that have arrived, in both directions; whether there were any.
     ///
     /// # Errors
     /// A device is gone.
@@ -61,13 +61,13 @@ impl Link {
             while sent < out.len() {
                 let frames = out[sent..].iter().map(|frame| [&frame[..], &[], &[], &[]]);
                 match ends[1 - direction].send(&mut { frames }) {
-                    // A full device is full for a moment, and the senders wait for us meanwhile.
+                    // A full device is full for a short time only, and the senders wait meanwhile.
                     Ok((0, _)) => std::thread::yield_now(),
                     Ok((done, lost)) => {
                         sent += done;
                         impairment.note_overruns(lost as u64);
                     }
-                    // Larger than the other device takes.
+                    // The frame is larger than the other device's MTU.
                     Err(_) => {
                         sent += 1;
                         impairment.note_overruns(1);
@@ -79,17 +79,17 @@ impl Link {
         Ok(any)
     }
 
-    /// Whether a frame waits for its time.
+    /// Whether a late frame is waiting.
     pub fn is_waiting(&self) -> bool {
         self.impairments.iter().any(Impairment::is_waiting)
     }
 
-    /// What to poll.
+    /// The descriptors to poll.
     pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
         [self.ends[0].as_fd(), self.ends[1].as_fd()]
     }
 
-    /// What has happened, in each direction.
+    /// The counters of each direction.
     pub fn counters(&self) -> [Counters; 2] {
         [self.impairments[0].counters(), self.impairments[1].counters()]
     }

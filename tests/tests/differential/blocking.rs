@@ -1,4 +1,4 @@
-//! Waiting: blocking, nonblocking and timed calls, and what wakes them.
+//! Blocking, nonblocking and timed calls, and the events that wake them.
 
 use std::io::ErrorKind;
 use std::net::Shutdown;
@@ -11,8 +11,8 @@ use prp_tests::wait;
 use crate::scene::{Scene, until_available};
 use crate::stack::{Stack, Stream};
 
-/// A timeout that does pass.
-const SHORT: Duration = Duration::from_millis(50);
+/// A timeout that must pass.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(50);
 
 pub(crate) fn nonblocking__nothing_to_read<S: Stack>(scene: &mut Scene<S>) {
     let (client, server) = scene.pair();
@@ -25,8 +25,8 @@ pub(crate) fn nonblocking__nothing_to_read<S: Stack>(scene: &mut Scene<S>) {
     scene.read("server reads", &server, 1);
 }
 
-/// Writes to `stream`, which does not block or has a timeout, until that fails; gives the error's
-/// kind and how much went in.
+/// Writes to `stream`, which does not block or has a timeout, until a write fails. Returns the
+/// error's kind and the number of bytes written.
 pub(crate) fn fill(stream: &impl Stream) -> (ErrorKind, usize) {
     let (block, mut written) = ([7; 16 * 1024], 0);
     loop {
@@ -52,7 +52,7 @@ pub(crate) fn nonblocking__full<S: Stack>(scene: &mut Scene<S>) {
     scene.remark("client writes until", kind);
     scene.remark("something went in", written > 0);
     empty(&server, written);
-    // Room comes with the peer's word that it has read.
+    // There is room again after the peer has announced that it has read.
     let more = wait::until("room", || client.put(b"x").ok());
     scene.remark("client writes again", more);
     scene.read("server reads", &server, 1);
@@ -69,10 +69,10 @@ pub(crate) fn nonblocking__is_shared_by_clones<S: Stack>(scene: &mut Scene<S>) {
 
 pub(crate) fn timeout__reading<S: Stack>(scene: &mut Scene<S>) {
     let (client, server) = scene.pair();
-    scene.note("a timeout", server.set_read_timeout(Some(SHORT)));
+    scene.note("a timeout", server.set_read_timeout(Some(SHORT_TIMEOUT)));
     let start = Instant::now();
     scene.read("server reads nothing", &server, 1);
-    scene.remark("it took the time", start.elapsed() >= SHORT);
+    scene.remark("it took the time", start.elapsed() >= SHORT_TIMEOUT);
     scene.note("server peeks at nothing", server.peek(&mut [0]));
     scene.write("client writes", &client, b"x");
     until_available(&server, 1);
@@ -84,7 +84,7 @@ pub(crate) fn timeout__reading<S: Stack>(scene: &mut Scene<S>) {
 
 pub(crate) fn timeout__writing<S: Stack>(scene: &mut Scene<S>) {
     let (client, server) = scene.pair();
-    scene.note("a timeout", client.set_write_timeout(Some(SHORT)));
+    scene.note("a timeout", client.set_write_timeout(Some(SHORT_TIMEOUT)));
     let (kind, written) = fill(&client);
     scene.remark("client writes until", kind);
     empty(&server, written);
@@ -97,7 +97,7 @@ pub(crate) fn timeout__of_zero<S: Stack>(scene: &mut Scene<S>) {
     let (client, _server) = scene.pair();
     scene.note("reading", client.set_read_timeout(Some(Duration::ZERO)));
     scene.note("writing", client.set_write_timeout(Some(Duration::ZERO)));
-    let (from, to) = (scene.place.client, scene.place.server);
+    let (from, to) = (scene.nodes.client, scene.nodes.server);
     let port = Scene::<S>::fresh_port();
     scene.note("connecting", S::connect_timeout(from, to, port, Duration::ZERO).map(drop));
 }
@@ -127,7 +127,7 @@ pub(crate) fn reset__wakes_a_reader<S: Stack>(scene: &mut Scene<S>) {
 pub(crate) fn reset__wakes_a_writer<S: Stack>(scene: &mut Scene<S>) {
     let (client, server) = scene.pair();
     let writer = std::thread::spawn(move || (fill(&server).0, server));
-    // The writer is stuck: more than both ends buffer would be read otherwise.
+    // The writer blocks: otherwise the peer would have read more than both ends buffer.
     until_available(&client, 1000);
     scene.note("client gives up", client.set_linger(Some(Duration::ZERO)));
     drop(client);
@@ -156,10 +156,10 @@ pub(crate) fn write__blocks_until_the_peer_reads<S: Stack>(scene: &mut Scene<S>)
         }
         tally.to_string()
     });
-    // It stalls before all of it is written: nothing moves from one check to the next.
+    // It stalls before all data are written: the count is the same at two successive checks.
     wait::until("the writer to stall", || {
         let before = WRITTEN.load(Ordering::Relaxed);
-        std::thread::sleep(SHORT);
+        std::thread::sleep(SHORT_TIMEOUT);
         (before > 0 && before == WRITTEN.load(Ordering::Relaxed)).then_some(())
     });
     scene.remark("written before anything is read", WRITTEN.load(Ordering::Relaxed) < BYTES);
@@ -198,7 +198,7 @@ pub(crate) fn transfer__large_in_both_directions<S: Stack>(scene: &mut Scene<S>)
         scene.note("sent and ended", sends.join().expect("no panic"));
         arrived.push(reads.join().expect("no panic"));
     }
-    // The client gets what the server made of seed 3, and the other way round.
+    // The client receives the server's pattern of seed 3, and the server that of the client.
     for (got, seed) in arrived.iter().zip([3, 2]) {
         scene.remark("arrived", *got == Tally::expected(seed, BYTES).to_string());
     }

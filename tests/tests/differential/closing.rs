@@ -1,4 +1,4 @@
-//! Ends in good order: half-close, shutdown in every combination, drop.
+//! Orderly ends: half-close, shutdown in every combination, drop.
 
 use std::net::Shutdown;
 

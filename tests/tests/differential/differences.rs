@@ -2,19 +2,19 @@
 
 /// A difference by design.
 pub(crate) struct Difference {
-    /// The behaviour it shows in.
+    /// The behaviour in which it occurs.
     pub(crate) behaviour: &'static str,
     /// The step.
     pub(crate) step: &'static str,
-    /// What TCP does.
+    /// The outcome over TCP.
     pub(crate) tcp: &'static str,
-    /// What PRP does.
+    /// The outcome over PRP.
     pub(crate) prp: &'static str,
-    /// Why.
+    /// The reason.
     pub(crate) reason: &'static str,
 }
 
-/// All of them. An entry that shows in no run is an error.
+/// All differences. An entry that occurs in no run is an error.
 pub(crate) const DIFFERENCES: &[Difference] = &[
     Difference {
         behaviour: "read__zero_bytes",
@@ -62,7 +62,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     },
 ];
 
-/// Those of one behaviour.
+/// The differences of one behaviour.
 pub(crate) fn of(behaviour: &str) -> impl Iterator<Item = &'static Difference> {
     DIFFERENCES.iter().filter(move |d| d.behaviour == behaviour)
 }

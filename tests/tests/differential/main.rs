@@ -1,5 +1,5 @@
-//! The same programs over kernel TCP and over PRP: they must see the same, step by step, down to
-//! the kind of every error. Where PRP differs by design, [`differences`] says so and why.
+//! The same programs over kernel TCP and over PRP: every step must have the same outcome, down to
+//! the kind of every error. [`differences`] lists where PRP differs by design, and the reason.
 //!
 //! Every behaviour runs four times: over each stack, with both ends on one node and on two.
 #![allow(non_snake_case, reason = "tests are named function__case")]
@@ -23,7 +23,7 @@ use prp_tests::harness::{Load, Test};
 use prp_tests::namespace;
 
 use differences::{DIFFERENCES, Difference};
-use scene::{Note, PLACES, Place, Scene};
+use scene::{NODE_PAIRS, NodePair, Note, Scene};
 use stack::{Kernel, Prp, Stack};
 
 /// Tests that compare a behaviour of both stacks.
@@ -124,33 +124,33 @@ fn behaviours() -> Vec<Test> {
 
 type Behaviour<S> = fn(&mut Scene<S>);
 
-/// Runs a behaviour over both stacks, in every place, and compares what was seen.
+/// Runs a behaviour over both stacks, on every pair of nodes, and compares the outcomes.
 fn compare(name: &'static str, tcp: Behaviour<Kernel>, prp: Behaviour<Prp>) {
-    for place in PLACES {
-        let tcp = observe(place, tcp);
-        let prp = observe(place, prp);
+    for nodes in NODE_PAIRS {
+        let tcp = observe(nodes, tcp);
+        let prp = observe(nodes, prp);
         let mut expected = tcp.clone();
         for difference in differences::of(name) {
             apply(difference, &mut expected);
         }
         if prp != expected {
-            panic!("{name} differs {place:?}:\n{}", table(&tcp, &prp));
+            panic!("{name} differs on {nodes:?}:\n{}", table(&tcp, &prp));
         }
     }
 }
 
-fn observe<S: Stack>(place: Place, behaviour: Behaviour<S>) -> Vec<Note> {
-    let mut scene = Scene::new(place);
+fn observe<S: Stack>(nodes: NodePair, behaviour: Behaviour<S>) -> Vec<Note> {
+    let mut scene = Scene::new(nodes);
     let outcome = catch_unwind(AssertUnwindSafe(|| behaviour(&mut scene)));
     if let Err(payload) = outcome {
-        println!("over {} at {place:?}, after:\n{}", S::NAME, list(&scene.notes));
+        println!("over {} at {nodes:?}, after:\n{}", S::NAME, list(&scene.notes));
         resume_unwind(payload);
     }
     assert!(!scene.notes.is_empty(), "nothing was noted over {}", S::NAME);
     scene.notes
 }
 
-/// Puts what PRP does in the place of what TCP does, which must be what the table says.
+/// Replaces TCP's outcome, which must be that of the table, by PRP's.
 fn apply(difference: &Difference, notes: &mut [Note]) {
     let Difference { behaviour, step, tcp, prp, reason } = difference;
     let note = notes.iter_mut().find(|note| note.step == *step && note.outcome == *tcp);
@@ -173,7 +173,7 @@ fn table(tcp: &[Note], prp: &[Note]) -> String {
     (0..tcp.len().max(prp.len())).map(line).collect()
 }
 
-/// That an entry shows at all is checked where its behaviour is compared.
+/// The comparison of a behaviour checks that its entries occur at all.
 fn check_table() {
     let source = include_str!("main.rs");
     for Difference { behaviour, step, tcp, prp, reason } in DIFFERENCES {

@@ -1,27 +1,27 @@
-//! What a call must bring about at either end, for a run to wait for. Nothing here says what calls
-//! return: that is what the stacks are asked.
+//! The effects of a call at either end, for which a run waits. The model does not predict return
+//! values: the test compares those of the stacks.
 
 use std::net::Shutdown;
 
 use crate::random::{Call, Step};
 
-/// Something an end comes to see.
+/// An event at an end.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Effect {
-    /// This number of bytes to read.
+    /// This number of bytes can be read.
     Available(usize),
-    /// The other end sends no more.
+    /// The other end has shut down its sending direction.
     Ended,
-    /// There is no connection any more.
+    /// The connection has ended.
     Over,
 }
 
 /// The state of one end.
 #[derive(Clone, Debug, Default)]
 struct End {
-    /// Bytes written to it and not yet read.
+    /// Bytes written to it that it has not read.
     unread: usize,
-    /// Its own sending and reading directions are shut.
+    /// Whether its sending and its reading direction are shut down.
     sent_all: bool,
     reads_no_more: bool,
     dropped: bool,
@@ -31,13 +31,13 @@ struct End {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     ends: [End; 2],
-    /// Reset, or closed both ways.
+    /// Reset, or closed in both directions.
     over: bool,
 }
 
 impl Model {
-    /// Whether `call` at `end` would leave more unread than a kernel surely has room for: then it
-    /// would be a matter of buffer sizes how much of it is taken.
+    /// Whether `call` at `end` would leave more bytes unread than every kernel has room for. Then
+    /// the result would depend on buffer sizes.
     pub(crate) fn is_too_much(&self, Step { end, call }: Step) -> bool {
         let bytes = match call {
             Call::Write(n) => n,
@@ -47,8 +47,8 @@ impl Model {
         self.ends[1 - end].unread + bytes > 45_000
     }
 
-    /// Takes note of a call that succeeded with `done` bytes, or failed; what to wait for, and
-    /// where.
+    /// Applies a call that succeeded with `done` bytes, or failed; returns the effects to wait for,
+    /// with their ends.
     pub(crate) fn note(&mut self, step: Step, done: Option<usize>) -> Vec<(usize, Effect)> {
         if self.over {
             return Vec::new();
@@ -88,7 +88,7 @@ impl Model {
         vec![(other, Effect::Available(peer.unread))]
     }
 
-    /// `me` sends no more.
+    /// Shuts down the sending direction of `me`.
     fn ended(&mut self, me: usize, other: usize) -> Vec<(usize, Effect)> {
         self.ends[me].sent_all = true;
         if self.ends[other].sent_all {

@@ -1,6 +1,6 @@
 //! Random programs of calls on both ends of a connection, over both stacks. After every call the
-//! run waits until its effect has reached the other end, so that what the next one sees is no
-//! matter of timing. `PRP_SEED` repeats a run, and a failure prints the program.
+//! run waits until its effect has reached the other end, so that the outcome of the next call does
+//! not depend on timing. `PRP_SEED` repeats a run, and a failure prints the program.
 
 use std::fmt;
 use std::io::{ErrorKind, IoSlice, IoSliceMut};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use prp_tests::seed::{self, Dice};
 
 use crate::model::{Effect, Model};
-use crate::scene::{PLACES, Place, Scene, until_available, until_ended, until_over};
+use crate::scene::{NODE_PAIRS, NodePair, Scene, until_available, until_ended, until_over};
 use crate::stack::{Kernel, Prp, Stack, Stream};
 
 /// Programs in a run.
@@ -40,7 +40,7 @@ pub(crate) enum Call {
     Abort,
 }
 
-/// What a call gave: how many bytes or what error.
+/// The result of a call: a number of bytes, or an error.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 enum Outcome {
     Bytes(usize, u8),
@@ -56,18 +56,19 @@ pub(crate) fn programs() {
     for number in 0..PROGRAMS {
         let mut dice = seed::generator(seed.wrapping_add(number));
         let program = make(&mut dice);
-        let place = PLACES[number as usize % PLACES.len()];
-        let tcp = run::<Kernel>(place, &program);
-        let prp = run::<Prp>(place, &program);
+        let nodes = NODE_PAIRS[number as usize % NODE_PAIRS.len()];
+        let tcp = run::<Kernel>(nodes, &program);
+        let prp = run::<Prp>(nodes, &program);
         assert!(
             tcp == prp,
-            "PRP_SEED={seed}: program {number} differs {place:?}:\n{}",
+            "PRP_SEED={seed}: program {number} differs on {nodes:?}:\n{}",
             Listing { program: &program, tcp: &tcp, prp: &prp }
         );
     }
 }
 
-/// Weighted so that most programs move data for a while before something ends.
+/// Weighted so that most programs transfer data for a while before a direction or the connection
+/// ends.
 fn make(dice: &mut Dice) -> Vec<Step> {
     let sizes = [1, 2, 10, 100, 1000, 1484, 1485, 5000, 20_000];
     let step = |_| {
@@ -79,7 +80,8 @@ fn make(dice: &mut Dice) -> Vec<Step> {
             14..=23 => Call::Read(a),
             24..=26 => Call::ReadVectored(a, b),
             27..=30 => Call::Peek(a),
-            // Not of reading alone: what becomes of data after that is a difference by design.
+            // Not of the reading direction alone: the effect on later data is a difference by
+            // design.
             31..=34 => Call::Shutdown(Shutdown::Write),
             35 => Call::Shutdown(Shutdown::Both),
             36 | 37 => Call::TakeError,
@@ -92,8 +94,8 @@ fn make(dice: &mut Dice) -> Vec<Step> {
 }
 
 /// Runs `program` over one stack.
-fn run<S: Stack>(place: Place, program: &[Step]) -> Vec<Outcome> {
-    let (client, server) = Scene::<S>::new(place).pair();
+fn run<S: Stack>(nodes: NodePair, program: &[Step]) -> Vec<Outcome> {
+    let (client, server) = Scene::<S>::new(nodes).pair();
     let mut ends = [Some(client), Some(server)];
     let mut model = Model::default();
     let mut outcomes = Vec::new();
@@ -102,7 +104,7 @@ fn run<S: Stack>(place: Place, program: &[Step]) -> Vec<Outcome> {
             outcomes.push(Outcome::Skipped);
             continue;
         };
-        // Only for the call itself: the waiting below wants to block.
+        // Only for the call itself: the waiting below needs a blocking stream.
         stream.set_nonblocking(true).expect("a mode");
         let outcome = call(stream, step.call);
         stream.set_nonblocking(false).expect("a mode");
@@ -167,12 +169,12 @@ fn ended(result: Result<(), ErrorKind>) -> Outcome {
     result.map_or_else(Outcome::Error, |()| Outcome::Done)
 }
 
-/// Tells bytes that are in the wrong place.
+/// A checksum that detects bytes in the wrong order.
 fn sum(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0u8, |sum, byte| sum.rotate_left(1) ^ byte)
 }
 
-/// What is written: no stretch of it is like another.
+/// The written data, which do not repeat.
 static PATTERN: [u8; 20_000] = {
     let mut bytes = [0; 20_000];
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! What `poll` and `epoll` show of a stream and of a listener in every state: by level, by edge,
-//! once, and to one of several.
+//! Events that `poll` and `epoll` report for a stream and a listener in every state:
+//! level-triggered, edge-triggered, one-shot, and exclusive.
 
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use prp_tests::wait::{self, PATIENCE};
+use prp_tests::wait::{self, TIMEOUT};
 use socket2::SockRef;
 
 use crate::blocking::{empty, fill};
@@ -21,7 +21,7 @@ struct Watch<'a> {
     epolls: [Epoll; 4],
 }
 
-/// How each of them waits. The last one may not ask for more.
+/// The flags of each. The last one may have no others.
 const MODES: [(&str, EpollFlags); 4] = [
     ("level", ALL),
     ("edge", ALL.union(EpollFlags::EPOLLET)),
@@ -46,7 +46,7 @@ impl<'a> Watch<'a> {
         Self { fd, epolls }
     }
 
-    /// What is reported to each of them now.
+    /// The events that are reported to each of them now.
     fn observe(&self) -> String {
         let mut text = format!("poll {:?}", polled(self.fd));
         for ((name, flags), epoll) in MODES.iter().zip(&self.epolls) {
@@ -77,7 +77,7 @@ fn until(fd: &impl AsFd, flags: EpollFlags) {
     wait::until(format!("{flags:?}"), || reported(&epoll).contains(flags).then_some(()));
 }
 
-/// What `epoll` reports now.
+/// The events that `epoll` reports now.
 fn reported(epoll: &Epoll) -> EpollFlags {
     let mut events = [EpollEvent::empty()];
     let n = epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
@@ -85,7 +85,7 @@ fn reported(epoll: &Epoll) -> EpollFlags {
 }
 
 impl<S: Stack> Scene<S> {
-    /// Notes what is shown now.
+    /// Records the events that are reported now.
     fn observe(&mut self, state: &str, watch: &Watch<'_>) {
         self.remark(state, watch.observe());
     }
@@ -214,8 +214,8 @@ pub(crate) fn readiness__of_a_peer_that_is_gone<S: Stack>(scene: &mut Scene<S>) 
     scene.observe("the error was taken", &watch);
 }
 
-/// Writes until nothing goes in any more: what is on its way makes room once it has come to the
-/// peer.
+/// Writes until a write would block. Data on their way leave room when they have reached the peer,
+/// so it tries again.
 fn fill_up(stream: &impl Stream) -> usize {
     let (mut written, mut quiet) = (0, 0);
     while quiet < 20 {
@@ -234,7 +234,7 @@ pub(crate) fn readiness__of_full_buffers<S: Stack>(scene: &mut Scene<S>) {
     let written = fill_up(&client);
     watch.observe();
     scene.observe("full", &watch);
-    // A buffer of the descriptor's own, where it has one, is not the stream's.
+    // If the descriptor has a buffer, that is not the buffer of the stream.
     SockRef::from(&client).set_send_buffer_size(64 * 1024).expect("an option of sockets");
     let more = fill_up(&client);
     watch.observe();
@@ -264,7 +264,7 @@ pub(crate) fn readiness__of_a_listener<S: Stack>(scene: &mut Scene<S>) {
     let (listener, port) = scene.listen();
     let watch = Watch::new(&listener);
     scene.observe("nobody", &watch);
-    // Two that are asked for at a time: each of them is news.
+    // Two requests at the same time: each is a new edge.
     let arrivals = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).expect("epoll");
     let edges = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, 0);
     arrivals.add(&listener, edges).expect("a descriptor to wait on");
@@ -272,7 +272,7 @@ pub(crate) fn readiness__of_a_listener<S: Stack>(scene: &mut Scene<S>) {
     for state in ["one waits", "two wait"] {
         all.push(scene.connect(port));
         let mut events = [EpollEvent::empty()];
-        let patience = EpollTimeout::try_from(PATIENCE).expect("in range");
+        let patience = EpollTimeout::try_from(TIMEOUT).expect("in range");
         let n = arrivals.wait(&mut events, patience).expect("epoll");
         scene.remark("arrivals", n);
         scene.observe(state, &watch);

@@ -1,4 +1,4 @@
-//! Reading and writing while nothing goes wrong.
+//! Reading and writing without errors.
 
 use std::io::{IoSlice, IoSliceMut};
 
@@ -101,8 +101,8 @@ pub(crate) fn clone__shares_the_stream<S: Stack>(scene: &mut Scene<S>) {
 pub(crate) fn addresses__of_both_ends<S: Stack>(scene: &mut Scene<S>) {
     let (listener, port) = scene.listen();
     scene.remark("listener's port", listening_port(&listener) == port);
-    let client = scene.connect(port).expect("somebody listens");
-    let (server, from) = crate::stack::Listener::accept(&listener).expect("somebody connects");
+    let client = scene.connect(port).expect("there is a listener");
+    let (server, from) = crate::stack::Listener::accept(&listener).expect("a client connects");
     let ports = |s: &S::Stream| (s.local_port().expect("a port"), s.peer_port().expect("a port"));
     scene.remark("peer of the client", ports(&client).1 == port);
     scene.remark("port of the server", ports(&server).0 == port);

@@ -1,4 +1,4 @@
-//! Resets: where they come from, and what each call says after one.
+//! Resets: their causes, and the result of each call after one.
 
 use std::io::IoSliceMut;
 use std::net::Shutdown;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::scene::{Scene, until_available, until_ended, until_over};
 use crate::stack::{Stack, Stream};
 
-/// A connection that the client has reset, as the server's end of it knows.
+/// A connection that the client has reset; the server has received the reset.
 fn reset_by_client<S: Stack>(scene: &Scene<S>) -> S::Stream {
     let (client, server) = scene.pair();
     reset(client);

@@ -9,22 +9,22 @@ use prp_sock::{Builder, NodeId, Port, PrpAddr, PrpListener, PrpStream};
 use prp_tests::namespace::{hosts, on_node};
 use socket2::{Domain, SockRef, Socket, Type};
 
-/// What a nonblocking connect says.
+/// The error of a nonblocking connect.
 const EINPROGRESS: i32 = nix::errno::Errno::EINPROGRESS as i32;
 
-/// A way to make streams between nodes.
+/// A stack that connects nodes.
 pub(crate) trait Stack: 'static {
     /// Its name in messages.
     const NAME: &str;
     /// One end of a connection.
     type Stream: Stream;
-    /// What takes connections.
+    /// A listener.
     type Listener: Listener<Stream = Self::Stream>;
 
     /// Listens on `port` of `node`.
     fn bind(node: u8, port: u16) -> io::Result<Self::Listener>;
 
-    /// Tries to listen on `port` of node `of`, standing on node `on`.
+    /// Tries to listen on `port` of node `of` from node `on`.
     fn bind_elsewhere(on: u8, of: u8, port: u16) -> io::Result<Self::Listener>;
 
     /// Connects from node `from` to `port` of node `to`.
@@ -33,11 +33,11 @@ pub(crate) trait Stack: 'static {
     /// As [`Self::connect`], without waiting for an answer.
     fn connect_nonblocking(from: u8, to: u8, port: u16) -> io::Result<Self::Stream>;
 
-    /// As [`Self::connect`], with a limit.
+    /// As [`Self::connect`], with a time limit.
     fn connect_timeout(from: u8, to: u8, port: u16, limit: Duration) -> io::Result<Self::Stream>;
 }
 
-/// What `TcpStream` and `PrpStream` have in common; ports instead of addresses.
+/// The common methods of `TcpStream` and `PrpStream`, with ports instead of addresses.
 pub(crate) trait Stream: AsFd + Send + Sync + Sized + 'static {
     fn get(&self, buf: &mut [u8]) -> io::Result<usize>;
     fn get_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize>;
@@ -56,11 +56,11 @@ pub(crate) trait Stream: AsFd + Send + Sync + Sized + 'static {
     fn peer_port(&self) -> io::Result<u16>;
 }
 
-/// What `TcpListener` and `PrpListener` have in common.
+/// The common methods of `TcpListener` and `PrpListener`.
 pub(crate) trait Listener: AsFd + Send + Sync + Sized + 'static {
     type Stream: Stream;
 
-    /// The next connection, and the port it comes from.
+    /// The next connection, and the port of its peer.
     fn accept(&self) -> io::Result<(Self::Stream, u16)>;
     fn port(&self) -> io::Result<u16>;
     fn try_clone(&self) -> io::Result<Self>;
@@ -68,7 +68,7 @@ pub(crate) trait Listener: AsFd + Send + Sync + Sized + 'static {
     fn take_error(&self) -> io::Result<Option<io::Error>>;
 }
 
-/// The names are the same on both; only the linger time is not stable in std.
+/// The methods have the same names on both. Only the linger time is not stable in std.
 macro_rules! same_names {
     ($stream:ident, $listener:ident, $set_linger:expr) => {
         impl Stream for $stream {
@@ -227,7 +227,7 @@ impl Stack for Prp {
     }
 
     fn connect_timeout(from: u8, to: u8, port: u16, limit: Duration) -> io::Result<PrpStream> {
-        // By the prphosts in force, which is node 1's.
+        // With the prphosts in force, which is node 1's.
         assert_eq!(from, 1);
         on_node(from, || PrpStream::connect_timeout(&Self::addr(to, port), limit))
     }

@@ -1,5 +1,5 @@
-//! Holding the thread that services the tcx receive path of another process: what is open stays
-//! open, whether there is a flow or not.
+//! Stops the thread of another process that services its tcx receive path. Meanwhile an open path
+//! stays open, with or without a flow.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,18 +10,18 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-/// The threads of a process that are there now, each as a folder of proc(5).
+/// The current threads of a process, each as a folder of proc(5).
 pub(crate) fn threads(process: u32) -> impl Iterator<Item = PathBuf> {
     let folder = fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
     folder.filter_map(|thread| Some(thread.ok()?.path()))
 }
 
-/// A fast-path thread that does nothing until this is dropped, by the same thread.
+/// A stopped fast-path thread. It runs on when this is dropped, which the same thread must do.
 pub(crate) struct HeldThread(Pid);
 
 impl HeldThread {
-    /// That of `process`, if it has one, and it sleeps: it has locks that others wait for at no
-    /// other time.
+    /// Stops the fast-path thread of `process`, if there is one and it sleeps. Only then it holds
+    /// no lock that others wait for.
     pub(crate) fn of(process: u32) -> Option<Self> {
         let name = |thread: &PathBuf| fs::read_to_string(thread.join("comm")).unwrap_or_default();
         let thread = threads(process).find(|thread| name(thread) == "prp-fastpath\n")?;
@@ -45,7 +45,8 @@ impl HeldThread {
 impl Drop for HeldThread {
     fn drop(&mut self) {
         if ptrace::detach(self.0, None::<Signal>).is_err() {
-            // It has been killed, and its process does not end before the parent has heard of it.
+            // The thread was killed, and its process does not end before the tracing parent has
+            // received the event.
             let _ = waitpid(self.0, Some(WaitPidFlag::__WALL));
         }
     }

@@ -1,4 +1,4 @@
-//! Frames come by the tcx receive path, by the socket, and by both alternately.
+//! Frames arrive by the tcx receive path, by the socket, and by both alternately.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) fn flow__comes_by_tcx_rx_whole_and_in_order() {
     assert!(link.service(Duration::ZERO).is_some());
     assert_eq!(link.pass(FLOW), 0, "not before it is known for one");
     assert_eq!(link.calls(), 1, "nobody is called twice");
-    // Opening, while frames are on their way.
+    // The path is opened while frames are on their way.
     link.send(BATCH);
     assert!(link.service(WITHIN).is_some());
     link.send(BATCH);
@@ -33,8 +33,8 @@ pub(crate) fn flow__comes_by_tcx_rx_whole_and_in_order() {
     assert_eq!(link.pass(BATCH), BATCH);
 }
 
-/// A random walk of a thread that polls and one that sends, with never more under way than the
-/// socket's ring holds.
+/// Random steps of a thread that polls and one that sends, with at most as many frames on their way
+/// as the socket's ring holds.
 pub(crate) fn frames__stay_in_order_however_it_is_armed() {
     let mut dice = seed::generator(seed::of("frames__stay_in_order_however_it_is_armed"));
     let mut link = Link::open();
@@ -61,7 +61,7 @@ pub(crate) fn frames__stay_in_order_however_it_is_armed() {
     assert!(count > sent / 10 && count < sent - sent / 10, "{count} of {sent}: both ways");
 }
 
-/// The threads that poll have not received since they enabled it.
+/// The polling threads have received nothing since they enabled it.
 pub(crate) fn frames__that_waited_at_an_enabled_tcx_rx_come_before_later_ones() {
     let mut link = Link::open();
     for max in [1, 2, 3, 64] {
@@ -72,7 +72,7 @@ pub(crate) fn frames__that_waited_at_an_enabled_tcx_rx_come_before_later_ones() 
         while link.received < link.sent {
             assert!(link.receive(max) > 0);
         }
-        // ... and so does one that came to the socket before.
+        // So does a frame that arrived at the socket before.
         link.send(1);
         link.tcx_rx.enable(true);
         link.send(2);
@@ -80,8 +80,8 @@ pub(crate) fn frames__that_waited_at_an_enabled_tcx_rx_come_before_later_ones() 
     }
 }
 
-/// More than both the tcx receive path and the socket's ring hold: the last ones are lost, as in
-/// any queue.
+/// More frames than the rings of the tcx receive path and of the socket hold: the last ones are
+/// lost, as in any queue.
 pub(crate) fn slots__that_are_full_close_it_until_they_are_empty() {
     let mut link = Link::open();
     for (round, settled) in [false, true, false, true].into_iter().enumerate() {
@@ -101,7 +101,7 @@ pub(crate) fn slots__that_are_full_close_it_until_they_are_empty() {
             };
             link.to.receive(max, &mut take).expect("they can be had")
         };
-        // Expect: frames go to the socket until it is enabled anew, room or not.
+        // Expect: frames go to the socket until the path is enabled again, even if it has room.
         assert_eq!(receive(&mut link, 100), 100);
         link.enable();
         link.send(1);
@@ -128,13 +128,13 @@ pub(crate) fn flow__ends_and_frames_come_to_the_socket_again() {
         services += 1;
         assert!(services < 3, "it stays open");
     }
-    // Closed, with frames in it that come first.
+    // The path is closed with frames in its ring, which must come first.
     link.send(BATCH);
     link.to.take_tcx_rx();
     link.receive_all();
     assert_eq!(link.to.take_tcx_rx(), u64::from(BATCH));
     assert_eq!(link.pass(FLOW / 4), 0);
-    // Expect: it is there for the next flow again, which is no less in order.
+    // Expect: the path is opened again for the next flow, which is in order as well.
     assert_eq!(link.calls(), calls);
     link.flow();
     assert_eq!(link.calls(), calls + 1, "somebody is called anew");

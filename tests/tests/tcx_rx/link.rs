@@ -1,4 +1,4 @@
-//! A link: the sender, and the tcx receive path at its other end.
+//! A link with the sender at one end and the tcx receive path at the other.
 
 use std::io;
 use std::process::Command;
@@ -20,28 +20,28 @@ use prp_tests::namespace::on_node;
 use prp_tests::privilege;
 use prp_tests::wait::until_taken;
 
-/// For local experiments (IEEE 802), and used by nothing else here.
+/// The EtherType for local experiments (IEEE 802), which nothing else in this project uses.
 pub(crate) const ETHERTYPE: u16 = 0x88b6;
 
-/// Longer than the kernel ever takes.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer than any delay of the kernel.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) const BATCH: u32 = 32;
 
-/// Frames the tcx receive path holds, and the socket's ring.
+/// The capacities of the tcx receive path and of the socket's ring, in frames.
 pub(crate) const SLOTS: u32 = 512;
 
-/// Frames that are certainly a flow, and enough that it is checked once more.
+/// A number of frames that is certainly a flow, and long enough for another check.
 pub(crate) const FLOW: u32 = 1024;
 pub(crate) const WITHIN: Duration = Duration::from_millis(10);
 pub(crate) const SERVICE_INTERVAL: Duration = Duration::from_millis(50);
-pub(crate) const RETRY: Duration = Duration::from_secs(1);
+pub(crate) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Ours.
+/// The port of the tests.
 pub(crate) const NODE: u16 = 2;
 pub(crate) const PORT: u16 = 80;
 
-// In a frame: both headers, and then its number.
+// The offset of a frame's number, behind both headers.
 const NUMBER: usize = 30;
 const SHORTEST: usize = NUMBER + 4;
 const LONGEST: usize = 1514;
@@ -56,7 +56,7 @@ impl Wake for Calls {
     }
 }
 
-/// Does something in the end, however that comes.
+/// Calls a function when it is dropped, also after a panic.
 pub(crate) struct Restore(pub(crate) Box<dyn Fn()>);
 
 impl Drop for Restore {
@@ -73,7 +73,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// The device that node `node` has anyway.
+    /// The device of the topology on node `node`.
     pub(crate) fn of(node: u8) -> Self {
         let found = on_node(node, || interfaces().into_iter().find(|i| !i.loopback));
         Self { node, name: found.expect("a device").name }
@@ -94,7 +94,8 @@ impl End {
         })
     }
 
-    /// Runs `program` with `words`, where `DEV` is the name of the device, and wants it to succeed.
+    /// Runs `program` with `words`, in which `DEV` stands for the name of the device. It must
+    /// succeed.
     pub(crate) fn run(&self, program: &str, words: &str) {
         let words = words.replace("DEV", &self.name);
         let done = on_node(self.node, || Command::new(program).args(words.split(' ')).status());
@@ -106,12 +107,12 @@ pub(crate) fn node(number: u16) -> NodeId {
     NodeId::new(number).expect("a node")
 }
 
-/// A filter for one port of ours.
+/// A filter for one port of the tests.
 pub(crate) fn filter(port: u16) -> PortFilter {
     PortFilter::new(node(NODE), false, [Port::new(port)].into_iter())
 }
 
-/// Skips the test where the kernel has no such thing, or not for us.
+/// Skips the test if the kernel has no tcx, or the privileges are missing.
 pub(crate) fn need_tcx_rx(at: &End) {
     if privilege::in_user_namespace() {
         skip("root: in a user namespace nobody may load programs");
@@ -130,9 +131,9 @@ pub(crate) fn need_tcx_rx(at: &End) {
     }
 }
 
-/// Has this thread run on the first processor it may run on, or on the last. Frames that are sent
-/// from one processor do not overtake each other, and only those that come on another than the
-/// thread that polls meet it at every instruction.
+/// Pins this thread to the first or the last processor on which it may run. Frames that are sent
+/// from one processor do not overtake each other. If the sender runs on another processor than the
+/// polling thread, their instructions interleave at every point.
 pub(crate) fn run_on_processor(last: bool) {
     static MINE: OnceLock<CpuSet> = OnceLock::new();
     let mine = MINE.get_or_init(|| sched_getaffinity(Pid::from_raw(0)).expect("it is known"));
@@ -143,7 +144,7 @@ pub(crate) fn run_on_processor(last: bool) {
     sched_setaffinity(Pid::from_raw(0), &set).expect("it may");
 }
 
-/// To whom frames are.
+/// The address of the frames.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Address {
     mac: MacAddr,
@@ -161,7 +162,7 @@ impl Source {
         frame(self.to, number)
     }
 
-    /// Sends `frames`, of which the device may lose none.
+    /// Sends `frames`. The device must lose none.
     pub(crate) fn send(&mut self, frames: &[Vec<u8>]) {
         let mut at = 0;
         while at < frames.len() {
@@ -173,7 +174,7 @@ impl Source {
     }
 }
 
-/// Frame `number` to `to`; how long it is depends on its number.
+/// Frame `number` to `to`. Its length depends on its number.
 fn frame(to: Address, number: u32) -> Vec<u8> {
     let len = SHORTEST + (number as usize * 97) % (LONGEST - SHORTEST + 1);
     let mut frame: Vec<u8> = (0..len).map(|at| (at + number as usize) as u8).collect();
@@ -186,17 +187,18 @@ fn frame(to: Address, number: u32) -> Vec<u8> {
     frame
 }
 
-/// Whether a poll shows a frame at `device`.
+/// Whether poll reports a frame at `device`.
 pub(crate) fn waits(device: &PacketDevice) -> bool {
     device.tcx_rx().has_frame() || matches!(device.peek(), Peek::Ring(ring) if ring.has_frame())
 }
 
-/// The number of a frame that has come.
+/// The number of a received frame.
 pub(crate) fn number(frame: &[u8]) -> u32 {
     u32::from_be_bytes(frame[NUMBER..SHORTEST].try_into().expect("so many"))
 }
 
-/// Takes frames to `to`, of which `received` have come: they must be the next ones, and whole.
+/// Receives frames for `to`, of which `received` have been received before. They must be the next
+/// ones, and unchanged.
 pub(crate) fn next(to: Address, received: &mut u32) -> impl FnMut(&[u8]) {
     move |f| {
         let came = number(f);
@@ -209,7 +211,7 @@ pub(crate) fn next(to: Address, received: &mut u32) -> impl FnMut(&[u8]) {
 /// Both ends of a link, and a number for each frame.
 pub(crate) struct Link {
     pub(crate) from: Source,
-    /// Where the tcx receive path is.
+    /// The device with the tcx receive path.
     pub(crate) at: End,
     pub(crate) to: PacketDevice,
     pub(crate) tcx_rx: Arc<TcxRx>,
@@ -225,7 +227,7 @@ impl Link {
         Self::between(&End::of(1), &End::of(2), PORT)
     }
 
-    /// For one port.
+    /// A link for one port.
     pub(crate) fn between(from: &End, at: &End, port: u16) -> Self {
         need_tcx_rx(at);
         run_on_processor(false);
@@ -240,7 +242,7 @@ impl Link {
         Self { from, at: at.clone(), to, tcx_rx, calls, now, sent: 0, received: 0 }
     }
 
-    /// One whose tcx receive path is open, and not enabled.
+    /// A link whose tcx receive path is open, but not enabled.
     pub(crate) fn open() -> Self {
         let mut link = Self::new();
         link.open_tcx_rx();
@@ -269,7 +271,8 @@ impl Link {
         }
     }
 
-    /// Takes up to `max` frames, which are to be the next ones, and whole; how many there were.
+    /// Receives up to `max` frames, which must be the next ones, and unchanged; returns their
+    /// number.
     pub(crate) fn receive(&mut self, max: usize) -> usize {
         let mut take = next(self.from.to, &mut self.received);
         self.to.receive(max, &mut take).expect("they can be had")
@@ -277,7 +280,7 @@ impl Link {
 
     /// Waits for all frames that were sent.
     pub(crate) fn receive_all(&mut self) {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TIMEOUT;
         while self.received < self.sent {
             let late = std::time::Instant::now() > deadline;
             assert!(!late, "frame {} of {} does not come", self.received, self.sent);
@@ -288,12 +291,13 @@ impl Link {
         assert_eq!(self.receive(64), 0, "no more than were sent");
     }
 
-    /// As a thread that is about to poll.
+    /// Prepares to poll, as a thread of the engine does.
     pub(crate) fn enable(&self) {
         self.tcx_rx.enable(!waits(&self.to));
     }
 
-    /// Sends `count` frames to the thread that polls; how many came by the tcx receive path.
+    /// Sends `count` frames to a polling thread; returns the number that arrived by the tcx receive
+    /// path.
     pub(crate) fn pass(&mut self, count: u32) -> u32 {
         self.to.take_tcx_rx();
         let end = self.sent + count;
@@ -305,13 +309,13 @@ impl Link {
         self.to.take_tcx_rx() as u32
     }
 
-    /// Services the tcx receive path, `later` than before.
+    /// Services the tcx receive path at a time that is `later` than before.
     pub(crate) fn service(&mut self, later: Duration) -> Option<Instant> {
         self.now = self.now + later;
         on_node(self.at.node, || self.tcx_rx.service(self.now))
     }
 
-    /// A flow, and what is done about it.
+    /// Sends a flow, and services the path.
     pub(crate) fn flow(&mut self) {
         self.pass(FLOW);
         self.service(Duration::ZERO);
@@ -319,19 +323,19 @@ impl Link {
         self.service(WITHIN);
     }
 
-    /// A flow for as long as it takes: what was in the way is tried again.
+    /// Sends a flow until the path has been tried again after a conflict.
     pub(crate) fn pass_until_open(&mut self) {
-        let deadline = std::time::Instant::now() + PATIENCE;
+        let deadline = std::time::Instant::now() + TIMEOUT;
         while self.pass(BATCH) == 0 {
             assert!(std::time::Instant::now() < deadline, "the tcx receive path stays closed");
             self.retry();
         }
     }
 
-    /// A flow that goes on until whatever is in the way is checked again.
+    /// Sends a flow until the device has been checked for conflicts again.
     pub(crate) fn retry(&mut self) {
         self.pass(FLOW);
-        self.service(RETRY);
+        self.service(RETRY_INTERVAL);
         self.pass(FLOW);
         self.service(WITHIN);
     }

@@ -1,6 +1,5 @@
-//! The tcx receive path of packet devices: opened for a flow to a process that polls, left where
-//! rules would be passed by; no frame is lost, doubled or overtaken on the way in, whatever becomes
-//! of it meanwhile.
+//! The tcx receive path of packet devices: opened for a flow to a polling process, and closed if it
+//! would bypass rules. No frame is lost, duplicated or reordered when it is opened or closed.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 mod fast_path_thread;
@@ -16,7 +15,7 @@ use std::process::ExitCode;
 use prp_tests::harness::{Load, Test};
 use prp_tests::namespace;
 
-/// Tests that run alone: they share a link.
+/// The tests run one by one, since they share a link.
 macro_rules! tests {
     ($($group:ident::$name:ident),+ $(,)?) => {
         [$(Test::new(stringify!($name), Load::Heavy, $group::$name),)+]

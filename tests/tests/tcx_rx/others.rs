@@ -1,4 +1,4 @@
-//! What the tcx receive path takes, and what it leaves to the sockets.
+//! Frames that the tcx receive path takes, and frames that it leaves to the sockets.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use prp_tests::harness::skip;
 use prp_tests::namespace::on_node;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::link::{BATCH, ETHERTYPE, End, FLOW, Link, NODE, PATIENCE, PORT, node};
+use crate::link::{BATCH, ETHERTYPE, End, FLOW, Link, NODE, PORT, TIMEOUT, node};
 
 /// All of them (`ETH_P_ALL`), in network order.
 const ALL: i32 = 0x0300;
@@ -16,13 +16,13 @@ const ALL: i32 = 0x0300;
 /// Another protocol's EtherType.
 const OTHER: u16 = 0x88b7;
 
-/// A tag as 802.1Q has it, for this VLAN.
+/// The 802.1Q tag of this VLAN.
 fn tag(frame: &mut Vec<u8>, vlan: u16) {
     let tag = [0x8100u16.to_be_bytes(), vlan.to_be_bytes()].concat();
     frame.splice(12..12, tag);
 }
 
-/// A socket of node `at` for all frames of `ethertype`, for whomever they are.
+/// A socket on node `at` for all frames of `ethertype`, to any port.
 fn listen(at: u8, ethertype: u16) -> Socket {
     on_node(at, || {
         let kind = Protocol::from(i32::from(ethertype.to_be()));
@@ -35,7 +35,7 @@ fn listen(at: u8, ethertype: u16) -> Socket {
 
 /// Waits for the next frame at `socket`.
 fn read_one(socket: &mut Socket, what: &str) -> Vec<u8> {
-    let deadline = std::time::Instant::now() + PATIENCE;
+    let deadline = std::time::Instant::now() + TIMEOUT;
     let mut buffer = [0; 2048];
     loop {
         if let Some(frame) = read_frame(socket, &mut buffer) {
@@ -53,7 +53,7 @@ fn read_frame(socket: &mut Socket, buffer: &mut [u8]) -> Option<Vec<u8>> {
 
 /// Waits for the next frame at `device`.
 fn receive_one(device: &mut PacketDevice, what: &str) -> Vec<u8> {
-    let deadline = std::time::Instant::now() + PATIENCE;
+    let deadline = std::time::Instant::now() + TIMEOUT;
     let mut came = None;
     while device.receive(1, &mut |f| came = Some(f.to_vec())).expect("it can be had") == 0 {
         assert!(std::time::Instant::now() < deadline, "{what}: it does not come");
@@ -62,8 +62,8 @@ fn receive_one(device: &mut PacketDevice, what: &str) -> Vec<u8> {
     came.expect("there is one")
 }
 
-/// Whether nothing but our own frames goes the way of the tcx receive path: a socket for everything
-/// sees the others.
+/// Checks that the tcx receive path takes only its own frames: a socket for all EtherTypes receives
+/// the others.
 pub(crate) fn frames__that_are_not_ours_go_to_the_sockets() {
     type Change = fn(&mut Vec<u8>);
     let cases: [(&str, u16, Change); 13] = [
@@ -94,11 +94,11 @@ pub(crate) fn frames__that_are_not_ours_go_to_the_sockets() {
         let other = if ethertype == OTHER { &mut there } else { &mut here };
         let came = read_one(other, what);
         if frame[12..14] == [0x81, 0] {
-            // The kernel has taken it off.
+            // The kernel has removed the tag.
             frame.drain(12..16);
         }
         assert!(came == frame, "{what}");
-        // Our own socket has a filter, that passes the ports of a block.
+        // The device's own socket has a filter that passes the ports of a block.
         let mut ours = 0;
         while ours < 2 {
             let mut take = |f: &[u8]| ours += u32::from(f != frame);
@@ -121,7 +121,7 @@ pub(crate) fn port__is_ours_only_while_it_is() {
     for _ in 0..2 {
         link.tcx_rx.own([Port::new(PORT)], false);
         assert_eq!(link.pass(BATCH), 0);
-        // Its neighbours in the same word and in others say nothing about it.
+        // Neighbouring bits in the bitmap of ports do not affect it.
         for other in [0, 64, PORT - 1, PORT + 1, PORT + 64, PORT << 8, u16::MAX] {
             link.tcx_rx.own([Port::new(other)], true);
         }
@@ -165,13 +165,13 @@ pub(crate) fn devices__take_their_own_frames_each() {
         let [a, b] = [first, second].map(u64::from);
         assert_eq!(came, (a * u64::from(BATCH), b * u64::from(2 * BATCH)));
     }
-    // Expect: one that is gone leaves the other as it is.
+    // Expect: the end of one process does not affect the other.
     drop(one);
     assert_eq!(two.pass(FLOW), FLOW);
 }
 
-/// The node's steward is asked for ports that no process has: such a request is no business of the
-/// tcx receive path's.
+/// The node's steward answers requests for ports without an owner. The tcx receive path leaves them
+/// to the socket.
 pub(crate) fn steward__is_asked_past_tcx_rx() {
     let mut link = Link::open();
     let nothing = PortFilter::new(node(NODE), true, [].into_iter());

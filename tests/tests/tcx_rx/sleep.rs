@@ -1,4 +1,4 @@
-//! A thread that sleeps until a frame comes is woken, and loses none.
+//! A thread that sleeps until a frame arrives is woken, and loses no frame.
 
 use std::hint::spin_loop;
 use std::os::fd::BorrowedFd;
@@ -9,16 +9,16 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_device::{FrameIo, KernelDevice};
 use prp_tests::seed::{self, Dice};
 
-use crate::link::{Link, PATIENCE, Source, next, number, run_on_processor, waits};
+use crate::link::{Link, Source, TIMEOUT, next, number, run_on_processor, waits};
 
-/// Sleeps until there is something to receive; whether there is.
+/// Sleeps until there is a frame to receive; whether there is one.
 fn sleep(on: BorrowedFd<'_>, timeout: PollTimeout) -> bool {
     let mut set = [PollFd::new(on, PollFlags::POLLIN)];
     poll(&mut set, timeout).expect("it works") > 0
 }
 
 fn patience() -> PollTimeout {
-    PATIENCE.try_into().expect("so much")
+    TIMEOUT.try_into().expect("so much")
 }
 
 pub(crate) fn disable__tells_of_a_frame_that_waits() {
@@ -52,15 +52,15 @@ pub(crate) fn disable__has_the_next_frame_wake_a_sleeping_thread() {
 
 const FRAMES: u32 = 20_000;
 
-/// Sends frames one by one, now and then with a pause in which the receiver falls asleep, or is
-/// about to; and sometimes nothing more until all have been `received`, so that the next frame
-/// wakes no thread.
+/// Sends frames one by one, with occasional pauses in which the receiver goes to sleep. Sometimes
+/// it waits until all frames have been `received`, so that no later frame wakes the receiver
+/// instead.
 fn send_alone(from: &mut Source, first: u32, received: &AtomicU32, mut dice: Dice) {
     for number in first..first + FRAMES {
         from.send(&[from.frame(number)]);
         let pause = dice.pick(&[0, 0, 100, 1000, 10_000]);
         (0..pause).for_each(|_| spin_loop());
-        let deadline = Instant::now() + 2 * PATIENCE;
+        let deadline = Instant::now() + 2 * TIMEOUT;
         while pause == 100 && received.load(Ordering::Relaxed) <= number {
             if Instant::now() > deadline {
                 return;
@@ -70,7 +70,7 @@ fn send_alone(from: &mut Source, first: u32, received: &AtomicU32, mut dice: Dic
     }
 }
 
-/// The thread that receives goes to sleep, as the engine does, at any point of a frame's way.
+/// The receiving thread goes to sleep as the engine does, at any point of a frame's path.
 pub(crate) fn sleeper__gets_every_frame_once_and_in_order() {
     let seed = seed::of("sleeper__gets_every_frame_once_and_in_order");
     let mut link = Link::open();
@@ -85,7 +85,7 @@ pub(crate) fn sleeper__gets_every_frame_once_and_in_order() {
         let mut dice = seed::generator(seed + 1);
         while received < first + FRAMES {
             let mut take = |f: &[u8]| {
-                // Counted, since what comes after it matters as well.
+                // Sleeps are counted, so that the test continues until there were enough.
                 if received > first && number(f) == received - 1 {
                     doubled += 1;
                 } else {

@@ -1,4 +1,4 @@
-//! Streams between processes, and how their frames come in.
+//! Streams between processes, and the path on which their frames arrive.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,21 +17,21 @@ use crate::link::{End, need_tcx_rx};
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 
-/// A flow that goes on for longer than it takes to check it a few times.
+/// Bytes of a flow that lasts for several checks.
 const BYTES: u64 = 64 << 20;
 
-/// Flows, one of which comes by the tcx receive path: on a machine that has other things to do a
-/// flow may be too slow for it.
+/// Maximum number of flows until one arrives by the tcx receive path: on a loaded machine a flow
+/// may be too slow for it.
 const ROUNDS: u64 = 50;
 
-/// For how long to poll for the first frame of a flow that comes by the tcx receive path: longer
-/// than most flows take.
+/// How long to poll for the first frame of a flow that arrives by the tcx receive path: longer than
+/// most flows last.
 const FOR_LONG: Duration = Duration::from_secs(1);
 
-/// Frames that are not what was left of a flow.
-const MANY: u64 = 10;
+/// More frames than the rest of a flow.
+const NEW_FLOW_FRAMES: u64 = 10;
 
-/// A puppet on node `number`, started by what `prefix` has.
+/// A puppet on node `number`, started by the command `prefix`.
 fn puppet_by(number: u8, prefix: &[&str]) -> Puppet {
     let words: Vec<_> = prefix.iter().chain(&[PUPPET]).collect();
     let mut command = Command::new(words[0]);
@@ -43,8 +43,8 @@ fn puppet(number: u8) -> Puppet {
     puppet_by(number, &[])
 }
 
-/// Puppets on both nodes with a stream `s` between them: the client, with settings, and the server,
-/// which `prefix` starts.
+/// Starts puppets on both nodes with a stream `s` between them. Returns the client, whose stream
+/// has `settings`, and the server, which `prefix` starts.
 fn connected(settings: &str, prefix: &[&str]) -> (Puppet, Puppet) {
     need_tcx_rx(&End::of(2));
     let (mut client, mut server) = (puppet(1), puppet_by(2, prefix));
@@ -52,19 +52,20 @@ fn connected(settings: &str, prefix: &[&str]) -> (Puppet, Puppet) {
     (client, server)
 }
 
-/// Frames that came in by the tcx receive path.
+/// Frames that arrived by the tcx receive path.
 fn tcx_rx(puppet: &mut Puppet) -> u64 {
     puppet.ok("tcx_rx s").parse().expect("a number")
 }
 
-/// Sends much on stream `s`, all of which is to come.
+/// Sends a flow on stream `s`, and checks that all of it arrives.
 fn transfer(from: &mut Puppet, to: &mut Puppet, seed: u64) {
     to.ok(format!("bg take take s {BYTES}"));
     from.ok(format!("send s {seed} {BYTES}"));
     assert_eq!(to.ok("join take"), Tally::expected(seed, BYTES).to_string());
 }
 
-/// Flows until some of one came by the tcx receive path, at most `most`; how many there were.
+/// Sends at most `most` flows, until frames of one arrive by the tcx receive path; returns their
+/// number.
 fn rounds_to_tcx_rx(from: &mut Puppet, to: &mut Puppet, most: u64) -> Option<u64> {
     (1..=most).find(|round| {
         let before = tcx_rx(to);
@@ -81,13 +82,13 @@ pub(crate) fn stream__comes_by_tcx_rx() {
     let (mut client, mut server) = connected("", &[]);
     open_tcx_rx(&mut client, &mut server);
     open_tcx_rx(&mut server, &mut client);
-    // Both ways at once.
+    // Both directions at the same time.
     let seed = seed::of("stream__comes_by_tcx_rx");
     stream::exchange(&mut client, &mut server, seed, BYTES, |_| ());
 }
 
-/// A flow from one puppet to the other, during which the tcx receive path is held open, and stays
-/// so.
+/// A flow from one puppet to the other, while the thread that would close the tcx receive path is
+/// stopped.
 fn hold_tcx_rx_open(from: &mut Puppet, to: &mut Puppet) -> HeldThread {
     let held = (1..=ROUNDS).find_map(|seed| {
         let before = tcx_rx(to);
@@ -102,13 +103,13 @@ fn hold_tcx_rx_open(from: &mut Puppet, to: &mut Puppet) -> HeldThread {
         from.ok("join send");
         assert_eq!(to.ok("join take"), Tally::expected(seed, BYTES).to_string());
         let (before, held) = held?;
-        (tcx_rx(to) > before + MANY).then_some(held)
+        (tcx_rx(to) > before + NEW_FLOW_FRAMES).then_some(held)
     });
     held.expect("it is held while it is open")
 }
 
-/// A process that is told to poll has the answer as soon as it is there. Others do not poll while
-/// another thread computes on their processor.
+/// A process that is set to poll gets the answer at once. Other processes do not poll while another
+/// thread uses their processor.
 pub(crate) fn messages__come_by_tcx_rx() {
     let (mut client, mut server) = connected(" spin=1000", &[]);
     let _held = hold_tcx_rx_open(&mut server, &mut client);
@@ -116,10 +117,10 @@ pub(crate) fn messages__come_by_tcx_rx() {
     server.ok("bg pong pong s 5000");
     client.ok("ping s 5000");
     server.ok("join pong");
-    assert!(tcx_rx(&mut client) > before + MANY);
+    assert!(tcx_rx(&mut client) > before + NEW_FLOW_FRAMES);
 }
 
-/// How long the threads of `puppet` have run so far, in nanoseconds.
+/// The processor time of the threads of `puppet`, in nanoseconds.
 fn time_spent(puppet: &Puppet) -> u64 {
     let of = |thread: PathBuf| {
         let text = fs::read_to_string(thread.join("schedstat")).ok()?;
@@ -128,7 +129,7 @@ fn time_spent(puppet: &Puppet) -> u64 {
     threads(puppet.pid()).filter_map(of).sum()
 }
 
-/// Waits until all of `puppet` sleeps, and no thread polls for frames.
+/// Waits until all threads of `puppet` sleep, and none polls for frames.
 fn wait_until_asleep(puppet: &Puppet) {
     let mut last = None;
     wait::until("a sleeper", || {
@@ -137,7 +138,7 @@ fn wait_until_asleep(puppet: &Puppet) {
     });
 }
 
-/// However long it polled before it went to sleep, and however the flow ended.
+/// This holds however long it polled before it went to sleep, and however the flow ended.
 pub(crate) fn message__wakes_a_reader_that_sleeps() {
     for settings in ["", " spin=0", " spin=1000"] {
         let (mut client, mut server) = connected(settings, &[]);
@@ -153,8 +154,8 @@ pub(crate) fn message__wakes_a_reader_that_sleeps() {
     }
 }
 
-/// Killed while it polls for frames: the program in the kernel goes with it, or the next owner of
-/// the port would have to wait until all slots are full.
+/// The process is killed while it polls for frames. The program in the kernel must end with it.
+/// Otherwise the next owner of the port would receive nothing until all slots are full.
 pub(crate) fn process__killed_leaves_its_port_to_the_next() {
     const SETTINGS: &str = " port=900 spin=60000000";
     let (mut client, mut server) = connected(SETTINGS, &[]);
@@ -180,8 +181,8 @@ pub(crate) fn process__killed_leaves_its_port_to_the_next() {
     }
 }
 
-/// As many flows as it takes for one to come by the tcx receive path, and some more, do not where
-/// the server is started by `prefix`.
+/// Sends more flows than an unrestricted server needs for the tcx receive path, to a server that
+/// `prefix` starts: none arrives by it.
 fn is_kept_out(prefix: &[&str]) {
     let needed = {
         let (mut client, mut server) = connected("", &[]);

@@ -1,4 +1,4 @@
-//! What else is at a device, and what becomes of the device itself.
+//! Other programs and rules at a device, and changes of the device itself.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use socket2::SockRef;
 
 use crate::link::{BATCH, End, FLOW, Link, PORT, Restore, SERVICE_INTERVAL};
 
-/// It is closed at the next check, in the midst of frames, and stays so.
+/// The next check closes it while frames arrive, and it stays closed.
 fn is_left(link: &mut Link, why: &str) {
     link.pass(FLOW);
     link.tcx_rx.disable();
@@ -50,7 +50,7 @@ pub(crate) fn filters__have_a_place_that_is_not_passed_by() {
         let restore =
             Restore(Box::new(move || end.run("tc", &format!("qdisc del dev DEV {kind}"))));
         is_left(&mut link, kind);
-        // Expect: one that is not open yet is not opened.
+        // Expect: a path that is not open yet is not opened.
         let mut fresh = Link::between(&End::of(1), &at, PORT + 16);
         fresh.flow();
         assert_eq!(fresh.pass(BATCH), 0, "{kind} was there before");
@@ -75,8 +75,8 @@ fn make_pair() -> Restore {
         "link add out0 address 02:00:00:00:01:01 type veth peer name in0 address 02:00:00:00:01:02",
     );
     let remove = Restore(Box::new(move || any.run("ip", "link del DEV")));
-    // The end that sends comes last: a device that is up before its peer is begins to send some
-    // time after that one is there.
+    // The sending end is set up last: a device that is up before its peer begins to send only some
+    // time after the peer is up.
     for name in ["in0", "out0"] {
         End { node: 2, name: name.into() }.run("ip", "link set DEV up");
     }
@@ -94,11 +94,11 @@ pub(crate) fn interface__removed_and_made_again() {
     assert!(link.service(SERVICE_INTERVAL).is_some(), "it is to be tried again");
     assert!(!link.tcx_rx.is_requested());
     assert!(!link.to.revive() && !link.from.device.revive(), "there is none of that name");
-    // Expect: what had come is there all the same.
+    // Expect: frames that had arrived can still be received.
     link.receive_all();
     let _pair = make_pair();
     assert!(link.to.revive() && link.from.device.revive());
-    // That it was gone.
+    // The error of the lost device.
     let _ = SockRef::from(&link.from.device.as_fd()).take_error();
     assert_eq!(link.pass(BATCH), 0, "closed");
     link.pass_until_open();

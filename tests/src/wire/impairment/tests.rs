@@ -1,7 +1,7 @@
 use super::*;
 use crate::wire::Settings;
 
-/// What comes out when `count` numbered frames go in, and the counters; everything has come out.
+/// Passes `count` numbered frames through; returns all frames that come out, and the counters.
 fn run(text: &str, count: u32) -> (Vec<Vec<u8>>, Counters) {
     let settings: Settings = text.parse().expect("settings");
     let mut impairment = Impairment::new(settings.faults, settings.seed);
@@ -22,7 +22,8 @@ fn number(frame: &[u8]) -> u32 {
     u32::from_be_bytes(frame[ETHERNET..ETHERNET + 4].try_into().expect("four bytes"))
 }
 
-/// Of ten thousand at one per cent: five standard deviations on either side.
+/// The expected number of ten thousand frames at one per cent, with five standard deviations on
+/// either side.
 const ABOUT_ONE_PER_CENT: std::ops::Range<u64> = 50..150;
 
 #[test]
@@ -55,7 +56,8 @@ fn gate__reorders_by_few_and_loses_none() {
     assert!(ABOUT_ONE_PER_CENT.contains(&counters.late), "{counters}");
     assert!(!out.is_sorted_by_key(|frame| number(frame)));
     for (place, frame) in out.iter().enumerate() {
-        // Late by what it let pass, or early by the late ones before it.
+        // Late by the number of frames that overtook it, or early by the number of late frames
+        // before it.
         assert!(place.abs_diff(number(frame) as usize) <= 2 * MAX_LATE, "{place}");
     }
     let mut numbers: Vec<u32> = out.iter().map(|frame| number(frame)).collect();
