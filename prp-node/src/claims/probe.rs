@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 
-use prp_proto::addr::{LinkAddr, NodeId, Port, UDP_PORTS, UdpPeer};
+use prp_proto::addr::{LinkAddr, NodeId, Port, UdpPeer};
 use prp_proto::time::Instant;
 use prp_proto::wire::Frame;
 
 use super::claimed_ports::{ClaimedPorts, PortBlock};
 use super::router_name::{router_name, router_udp_name};
-use super::search_limit::SearchLimit;
+use super::search_limit::{SearchLimit, Sought};
 use super::{explain, is_unbound};
 
 /// Finds out whether any process of a node owns a port, in the network namespace where the probe
@@ -118,25 +118,29 @@ impl UdpOwners {
         }
         known.remove(&port);
         let ports = probe.claimed_with(port)?;
-        let now = now();
-        if !limit.allows(ports, now) {
-            return None;
-        }
-        let found = (1..UDP_PORTS).find(|offset| is_there(ports, *offset));
-        limit.note(ports, found);
-        let found = found?;
+        let found =
+            limit.search(Sought::OwnerOf(ports), now(), |offset| is_there(ports, offset))?;
         known.insert(port, (ports, found));
         Some(found)
     }
 
-    /// How many UDP ports behind the node's own its router is; none if it has none on UDP.
+    /// How many UDP ports behind the node's own its router is; none if it has none on UDP. Any user
+    /// can say that it has one, so there are not many searches in vain in a second.
     pub fn router(&mut self) -> Option<u16> {
-        let OwnerProbe { node, socket } = &self.probe;
+        let started = self.started;
+        self.router_at(|| Instant::ZERO + started.elapsed())
+    }
+
+    /// As [`Self::router`], where the time is `now`.
+    pub(super) fn router_at(&mut self, now: impl FnOnce() -> Instant) -> Option<u16> {
+        let Self { probe: OwnerProbe { node, socket }, router, limit, .. } = self;
         if is_unbound(socket, &router_name(*node)) {
             return None;
         }
-        let is_there = |offset: &u16| !is_unbound(socket, &router_udp_name(*node, *offset));
-        self.router = self.router.filter(is_there).or_else(|| (1..UDP_PORTS).find(is_there));
-        self.router
+        let is_there = |offset| !is_unbound(socket, &router_udp_name(*node, offset));
+        *router = router
+            .filter(|offset| is_there(*offset))
+            .or_else(|| limit.search(Sought::Router, now(), is_there));
+        *router
     }
 }

@@ -5,6 +5,7 @@ use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::time::Instant;
 use prp_proto::wire::{Head, NetworkHeader, TransportHeader, sealed};
 
+use super::router_name::{router_name, router_udp_name};
 use super::*;
 
 /// A node number of its own keeps each test out of the way of others in the namespace.
@@ -156,6 +157,27 @@ fn udp_offset__searches_have_a_limit_together() {
         assert_eq!(owners.offset_at(port, || later), None);
     }
     assert_eq!(owners.offset_at(port, || later), Some(3));
+}
+
+/// Any user can bind the name that says that a node has a router on UDP.
+#[test]
+fn router__searches_in_vain_have_a_limit() {
+    let own = node(14);
+    let mut owners = UdpOwners::new(own).unwrap();
+    let now = Instant::ZERO + Duration::from_secs(60);
+    assert_eq!(owners.router_at(|| now), None);
+    let _name = bind(&router_name(own)).unwrap().expect("nobody has it");
+    for _ in 0..1000 {
+        assert_eq!(owners.router_at(|| now), None);
+    }
+    // Expect: that it is there now would be seen by a search, and there is none.
+    let _place = bind(&router_udp_name(own, UDP_PORTS - 1)).unwrap().expect("nobody has it");
+    assert_eq!(owners.router_at(|| now), None);
+    let later = now + Duration::from_millis(100);
+    assert_eq!(owners.router_at(|| later), Some(UDP_PORTS - 1));
+    for _ in 0..1000 {
+        assert_eq!(owners.router_at(|| later), Some(UDP_PORTS - 1));
+    }
 }
 
 const FIRST: u16 = Port::FIRST_AUTOMATIC.number() + 160;
