@@ -15,6 +15,8 @@ use std::time::Duration;
 use prp_node::fork::CloseOnFork;
 use prp_proto::wire::TrainTest;
 use socket2::Socket;
+#[cfg(feature = "testing")]
+use socket2::{Domain, Type};
 
 use super::tally::Tally;
 use super::{MAX_TRAIN, NodePortDrops, answer, socket, train_length};
@@ -50,6 +52,22 @@ impl NodePort {
     pub fn open(own: SocketAddr, drops: &Arc<NodePortDrops>) -> io::Result<Self> {
         let socket = socket::bind(own)?;
         socket::enlarge_buffers(&socket);
+        Self::at(own, socket, drops)
+    }
+
+    /// One at `own` that can receive nothing: to test what becomes of it.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    #[cfg(feature = "testing")]
+    pub fn of_no_use(own: SocketAddr) -> io::Result<Self> {
+        // A stream without a peer.
+        let socket = Socket::new(Domain::for_address(own), Type::STREAM, None)?;
+        Self::at(own, socket, &Arc::default())
+    }
+
+    /// The one at `own` whose socket is `socket`.
+    fn at(own: SocketAddr, socket: Socket, drops: &Arc<NodePortDrops>) -> io::Result<Self> {
         let (sender, receiver) = (SendList::default(), RecvList::new()?);
         let (socket, drops) = (CloseOnFork::new(socket), drops.clone());
         Ok(Self { socket, own, sender, receiver, drops })

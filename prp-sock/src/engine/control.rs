@@ -55,7 +55,7 @@ impl Engine {
         links.note(self);
         let work = Work {
             links,
-            node_ports: NodePorts::serve(self),
+            node_ports: NodePorts::serve(self, waiter.waker()),
             router: RouterClient::new(),
             link_monitor: LinkMonitor::default(),
             fast_paths: FastPathThreads::new(),

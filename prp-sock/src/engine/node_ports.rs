@@ -9,6 +9,7 @@
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_device::{DeviceIo, NodePort, NodePortDrops};
@@ -39,12 +40,14 @@ pub(super) struct NodePorts {
     node: NodeId,
     served: Vec<ServedPort>,
     seek_at: Instant,
+    /// Has [`Self::check`] called.
+    caller: Waker,
 }
 
 impl NodePorts {
     /// Serves those that the devices of `engine` have found free. To be called in their network
-    /// namespace.
-    pub(super) fn serve(engine: &Engine) -> Self {
+    /// namespace. `caller` is called when one is served no more.
+    pub(super) fn serve(engine: &Engine, caller: Waker) -> Self {
         let mut core = engine.lock();
         let found = core.udp_node_ports();
         let node = core.endpoint.local_node();
@@ -52,11 +55,12 @@ impl NodePorts {
         let mut served = Vec::new();
         for (mut served_port, port) in found {
             if let Some(port) = port {
-                served_port.serve(node, port);
+                served_port.serve(node, port, &caller);
             }
             served.push(served_port);
         }
-        let mut ports = Self { node, served, seek_at: engine.now() + NodePort::SEEK_AGAIN };
+        let seek_at = engine.now() + NodePort::SEEK_AGAIN;
+        let mut ports = Self { node, served, seek_at, caller };
         // Where a router has the first, the others may be free.
         if ports.served.len() > 1 {
             ports.find_free();
@@ -94,7 +98,7 @@ impl NodePorts {
             } else if !served_port.is_held()
                 && let Ok(port) = NodePort::open(served_port.own, &served_port.drops)
             {
-                served_port.serve(self.node, port);
+                served_port.serve(self.node, port, &self.caller);
             }
         }
     }
@@ -110,14 +114,16 @@ impl ServedPort {
         self.served.strong_count() > 0
     }
 
-    /// Serves the served_port on a thread. Without one it is left to others, and tried again.
-    fn serve(&mut self, node: NodeId, port: NodePort) {
+    /// Serves the port on a thread. Without one it is left to others, and tried again. Calls
+    /// `caller` when that has ended.
+    fn serve(&mut self, node: NodeId, port: NodePort, caller: &Waker) {
         let (Ok(owners), Ok(stop)) = (UdpOwners::new(node), WakeFd::new()) else { return };
         let (alive, offset, stopped) = (Arc::new(()), self.offset, stop.clone());
         self.served = Arc::downgrade(&alive);
         self.stop = Some(StopOnDrop(stop));
-        let work = Work { port, owners, offset, stop: stopped, _alive: alive };
-        // What is dropped with the closure makes the served_port free.
+        let end = WakeOnDrop(caller.clone());
+        let work = Work { port, owners, offset, stop: stopped, _alive: alive, _end: end };
+        // What is dropped with the closure makes the port free.
         let _ = threads::start("prp-node-port", move || work.run());
     }
 }
@@ -132,7 +138,16 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// What the thread of a served_port has.
+/// Calls the thread that takes ports when it is dropped.
+struct WakeOnDrop(Waker);
+
+impl Drop for WakeOnDrop {
+    fn drop(&mut self) {
+        self.0.wake_by_ref();
+    }
+}
+
+/// What the thread of a served port has. What is dropped first makes the port free.
 struct Work {
     port: NodePort,
     owners: UdpOwners,
@@ -140,6 +155,7 @@ struct Work {
     offset: u16,
     stop: Arc<WakeFd>,
     _alive: Arc<()>,
+    _end: WakeOnDrop,
 }
 
 impl Work {

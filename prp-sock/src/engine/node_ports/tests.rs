@@ -1,7 +1,19 @@
+use std::sync::mpsc::{Sender, channel};
+use std::task::Wake;
+
 use prp_node::RouterUdpName;
 
 use super::*;
-use crate::testing::wait_until;
+use crate::testing::{TEST_TIMEOUT, wait_until};
+
+/// Notes that the thread is called that takes ports.
+struct Called(Sender<()>);
+
+impl Wake for Called {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.send(());
+    }
+}
 
 /// A process of `node` that has two addresses, and holds none of the node's own ports.
 fn process(node: NodeId, port: u16) -> NodePorts {
@@ -12,7 +24,8 @@ fn process(node: NodeId, port: u16) -> NodePorts {
         stop: None,
         served: Weak::new(),
     };
-    NodePorts { node, served: vec![served_port(1), served_port(2)], seek_at: Instant::ZERO }
+    let served = vec![served_port(1), served_port(2)];
+    NodePorts { node, served, seek_at: Instant::ZERO, caller: Waker::noop().clone() }
 }
 
 fn held(ports: &NodePorts) -> Vec<bool> {
@@ -22,7 +35,8 @@ fn held(ports: &NodePorts) -> Vec<bool> {
 /// Takes the node's own port at an address as if the one before belonged to a router.
 fn take(ports: &mut NodePorts, at: usize) {
     let served_port = &mut ports.served[at];
-    served_port.serve(ports.node, NodePort::open(served_port.own, &served_port.drops).unwrap());
+    let port = NodePort::open(served_port.own, &served_port.drops).unwrap();
+    served_port.serve(ports.node, port, &ports.caller);
 }
 
 #[test]
@@ -63,4 +77,21 @@ fn seek__takes_what_a_router_leaves() {
         ports.find_free();
         ports.are_held()
     });
+}
+
+/// The thread that takes ports sleeps while it has them all.
+#[test]
+fn serve__calls_for_another_socket_when_one_is_of_no_use() {
+    let node = NodeId::new(65_032).unwrap();
+    let mut ports = process(node, 17_330);
+    let (called, calls) = channel();
+    ports.caller = Waker::from(Arc::new(Called(called)));
+    take(&mut ports, 1);
+    let NodePorts { served, caller, .. } = &mut ports;
+    let own = served[0].own;
+    served[0].serve(node, NodePort::of_no_use(own).unwrap(), caller);
+    calls.recv_timeout(TEST_TIMEOUT).expect("a call");
+    assert_eq!(held(&ports), [false, true]);
+    ports.find_free();
+    assert!(ports.are_held());
 }
