@@ -122,10 +122,8 @@ pub struct Datatype {
 }
 
 impl Datatype {
-    /// `runs` in the order of their elements, from `lb` to `ub` if the program has set these; else
-    /// from the first byte to where the next one of an array may begin.
-    fn new(runs: Vec<Run>, bounds: Option<(isize, isize)>) -> Self {
-        let (lb, ub) = bounds.unwrap_or_else(|| natural_bounds(&runs));
+    /// `runs` in the order of their elements, from `lb` to `ub`.
+    fn new(runs: Vec<Run>, (lb, ub): (isize, isize), has_own_bounds: bool) -> Self {
         let mut merged: Vec<Run> = Vec::with_capacity(runs.len());
         for run in runs.into_iter().filter(|r| r.count > 0 && r.basic.size > 0) {
             match merged.last_mut() {
@@ -141,7 +139,7 @@ impl Datatype {
         let before = merged.iter().map(|r| (size, size += r.bytes()).0).collect();
         let gapless = merged.windows(2).all(|w| w[0].at + w[0].bytes() as isize == w[1].at);
         let contiguous = gapless && (merged.is_empty() || ub - lb == size as isize);
-        let (has_own_bounds, constructor) = (bounds.is_some(), Constructor::default());
+        let constructor = Constructor::default();
         Self { runs: merged, before, size, lb, ub, has_own_bounds, contiguous, constructor }
     }
 
@@ -152,7 +150,7 @@ impl Datatype {
 
     /// One element of a kind.
     pub fn of(basic: Basic) -> Self {
-        Self::new(vec![Run { at: 0, basic, count: 1 }], None)
+        Self::new(vec![Run { at: 0, basic, count: 1 }], (0, basic.size.into()), false)
     }
 
     /// Bytes of the elements.
@@ -269,10 +267,12 @@ impl Datatype {
     }
 
     /// Blocks of several datatypes: displacement in bytes, number, datatype. If the bounds of any
-    /// of them were set, those are what counts.
+    /// of them were set, those are what counts. Else it reaches as far as its parts, and to where
+    /// the next one of an array may begin.
     pub fn structure<'a>(blocks: impl IntoIterator<Item = (isize, usize, &'a Self)>) -> Self {
         let mut runs = Vec::new();
-        let mut bounds: Option<(isize, isize)> = None;
+        let mut set: Option<(isize, isize)> = None;
+        let mut reached = None;
         for (at, n, of) in blocks.into_iter().filter(|&(_, n, _)| n > 0) {
             if of.contiguous && of.runs.len() == 1 {
                 let run = of.runs[0];
@@ -283,19 +283,21 @@ impl Datatype {
                     runs.extend(of.runs.iter().map(|r| Run { at: r.at + at, ..*r }));
                 }
             }
-            if of.has_own_bounds {
-                let last = at + (n as isize - 1) * of.extent();
-                let lb = at.min(last) + of.lb;
-                let ub = at.max(last) + of.ub;
-                bounds = Some(bounds.map_or((lb, ub), |(l, u)| (l.min(lb), u.max(ub))));
+            let last = at + (n as isize - 1) * of.extent();
+            let (lb, ub) = (at.min(last) + of.lb, at.max(last) + of.ub);
+            let bounds = if of.has_own_bounds { &mut set } else { &mut reached };
+            // What has no elements and no bounds of its own reaches nowhere.
+            if of.has_own_bounds || !of.runs.is_empty() {
+                *bounds = Some(bounds.map_or((lb, ub), |(l, u)| (l.min(lb), u.max(ub))));
             }
         }
-        Self::new(runs, bounds)
+        let bounds = set.unwrap_or_else(|| aligned(reached.unwrap_or_default(), &runs));
+        Self::new(runs, bounds, set.is_some())
     }
 
     /// The same elements with other bounds.
     pub fn resized(&self, lb: isize, extent: isize) -> Self {
-        Self::new(self.runs.clone(), Some((lb, lb + extent)))
+        Self::new(self.runs.clone(), (lb, lb + extent), true)
     }
 
     /// How it was made, added to it.
@@ -318,10 +320,9 @@ fn true_bounds(runs: &[Run]) -> (isize, isize) {
     (lb, ub)
 }
 
-/// From the first byte on, as long as the next one of an array needs for the element that C aligns
+/// Bounds with as much behind them as the next one of an array needs for the element that C aligns
 /// most.
-fn natural_bounds(runs: &[Run]) -> (isize, isize) {
-    let (lb, ub) = true_bounds(runs);
+fn aligned((lb, ub): (isize, isize), runs: &[Run]) -> (isize, isize) {
     let widest = runs.iter().map(|r| r.basic.alignment()).max().unwrap_or(1).max(1);
     (lb, lb + (ub - lb).cast_unsigned().next_multiple_of(widest).cast_signed())
 }

@@ -61,6 +61,18 @@ fn structure__ends_where_the_next_one_of_an_array_may_begin() {
     assert_eq!(apart.extent(), 12);
 }
 
+/// Parts need not be aligned: so the padding of the last one can be what ends last.
+#[test]
+fn structure__reaches_as_far_as_its_parts() {
+    let inner = Datatype::blocks(&int(), (0..3).map(|i| (i * 25, 4)));
+    assert_eq!((inner.extent(), inner.true_bounds()), (68, (0, 66)));
+    let outer = Datatype::blocks(&inner, [(0, 3), (4 * 68 + 1, 3)]);
+    assert_eq!((outer.extent(), outer.true_bounds()), (480, (0, 475)));
+    let empty = Datatype::blocks(&int(), []);
+    let made = Datatype::structure([(0, 1, &int()), (100, 1, &empty)]);
+    assert_eq!(made.extent(), 4);
+}
+
 #[test]
 fn structure__bounds_that_the_program_has_set_count_alone() {
     let set = int().resized(-4, 6);
