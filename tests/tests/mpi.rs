@@ -28,6 +28,7 @@ prp_tests::main! {
         messages__two_nodes,
         mismatch__both_ranks_and_both_calls_are_named,
         objects__of_one_rank,
+        parameters__that_make_no_sense_are_errors_by_their_class,
         rank__that_dies_ends_the_job_and_is_named,
         rank__that_is_killed_at_any_time_ends_the_job,
         sessions__errors_are_their_own,
@@ -68,6 +69,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         "making",
         "objects",
         "point_to_point",
+        "refused",
         "sessions",
         "stress",
         "wrong",
@@ -200,6 +202,10 @@ fn objects__of_one_rank() {
     for kind in kinds {
         check(&run(&["-n", "1"], "objects", kind), "all well");
     }
+}
+
+fn parameters__that_make_no_sense_are_errors_by_their_class() {
+    check(&run(&["-n", "2"], "refused", ""), "all well");
 }
 
 const SESSIONS: [&str; 4] = ["again", "alone", "around", "last_words"];

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use prp_mpi::request::Status as Ending;
 
 use super::environment::process;
-use super::error::Outcome;
+use super::error::{Class, Outcome, length};
 use crate::object::{Handle, REQUESTS, Req};
 use crate::sys::pointer::{Address, Counts, Ptr};
 
@@ -21,6 +21,7 @@ static ATTACHED: LazyLock<Mutex<HashMap<usize, (usize, i64)>>> = LazyLock::new(M
 const PROCESS: Handle = Handle(0);
 
 fn attach(to: Handle, buffer: Address, size: i64) -> Outcome {
+    length(size, Class::Arg, Handle::SELF)?;
     ATTACHED.lock().insert(to.0, (buffer.address(), size));
     Ok(())
 }

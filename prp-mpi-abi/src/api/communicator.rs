@@ -201,6 +201,7 @@ pub(crate) fn comm_split(comm: Handle, color: c_int, key: c_int, new: Ptr<Handle
 
 /// Kinds of parts that the standard names. The ranks that share memory are those of a node.
 const TYPE_SHARED: c_int = 221;
+const TYPE_HW_UNGUIDED: c_int = 222;
 const TYPE_HW_GUIDED: c_int = 223;
 const TYPE_RESOURCE_GUIDED: c_int = 224;
 
@@ -221,15 +222,32 @@ pub(crate) fn comm_split_type(
             process.nodes()[process.rank()] as c_int
         }
         // Other kinds of hardware are not told apart.
-        _ => UNDEFINED,
+        TYPE_HW_UNGUIDED | TYPE_HW_GUIDED | TYPE_RESOURCE_GUIDED | UNDEFINED => UNDEFINED,
+        _ => return Err(Failure::new(Class::Arg, comm, format!("no kind {kind} of parts"))),
     };
     new.put(split(comm, color, key)?);
+    Ok(())
+}
+
+/// Groups of which a communicator is made have only ranks of the one that they are of.
+fn check_part(group: &[usize], of: &Comm, comm: Handle) -> Outcome {
+    match group.iter().all(|rank| of.group.contains(rank)) {
+        true => Ok(()),
+        false => Err(Failure::new(Class::Group, comm, "a rank that is not in the communicator")),
+    }
+}
+
+fn check_tag(tag: c_int, comm: Handle) -> Outcome {
+    if tag < 0 {
+        return Err(Failure::new(Class::Tag, comm, format!("tag {tag} is negative")));
+    }
     Ok(())
 }
 
 pub(crate) fn comm_create(comm: Handle, group: Handle, new: Ptr<Handle>) -> Outcome {
     let parent = comm_of(comm)?;
     let group = group_of(group)?;
+    check_part(&group, &parent, comm)?;
     if parent.remote.is_some() {
         new.put(create_between(&parent, comm, &group)?);
         return Ok(());
@@ -254,6 +272,8 @@ pub(crate) fn comm_create_group(
 ) -> Outcome {
     let parent = comm_of(comm)?;
     let group = group_of(group)?;
+    check_tag(tag, comm)?;
+    check_part(&group, &parent, comm)?;
     new.put(create_among(&parent, u128::from(parent.context()), group, tag)?);
     Ok(())
 }

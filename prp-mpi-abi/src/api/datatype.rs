@@ -12,7 +12,7 @@ use prp_mpi::datatype::{Constructor, Datatype};
 pub(crate) use self::contents::*;
 pub(crate) use self::darray::*;
 pub(crate) use self::pack::*;
-use super::error::{Class, Failure, Outcome, fail};
+use super::error::{Class, Failure, Outcome, fail, length};
 use super::message::type_of;
 use crate::object::{self, Attributes, Handle, TYPES, Typed};
 use crate::sys::pointer::{Counts, Ptr};
@@ -29,6 +29,7 @@ const STRUCT: i32 = 110;
 const SUBARRAY: i32 = 111;
 const RESIZED: i32 = 116;
 const ORDER_C: c_int = 12;
+const ORDER_FORTRAN: c_int = 15;
 
 fn known(handle: Handle) -> Result<Arc<Datatype>, Failure> {
     type_of(handle, Handle::SELF)
@@ -54,7 +55,14 @@ fn constructor(
 }
 
 fn count_of(count: i64) -> Result<usize, Failure> {
-    usize::try_from(count).or_else(|_| fail(Class::Count, "a negative count"))
+    length(count, Class::Count, Handle::SELF)
+}
+
+fn check_order(order: c_int) -> Outcome {
+    match order {
+        ORDER_C | ORDER_FORTRAN => Ok(()),
+        _ => fail(Class::Arg, "no such order of the elements of an array"),
+    }
 }
 
 fn counts_of(counts: &[i64]) -> Result<Vec<usize>, Failure> {
@@ -195,11 +203,13 @@ pub(crate) fn type_create_subarray(
     let of = known(old)?;
     let n = count_of(ndims.into())?;
     let (sizes, subsizes, starts) = (sizes.list(n), subsizes.list(n), starts.list(n));
-    let fits =
-        (0..n).all(|i| subsizes[i] > 0 && starts[i] >= 0 && starts[i] + subsizes[i] <= sizes[i]);
+    let fits = (0..n).all(|i| {
+        subsizes[i] > 0 && starts[i] >= 0 && subsizes[i] <= sizes[i].saturating_sub(starts[i])
+    });
     if n == 0 || !fits {
         return fail(Class::Arg, "the part is not within the array");
     }
+    check_order(order)?;
     // The dimension whose elements are neighbours first.
     let dims: Vec<usize> = if order == ORDER_C { (0..n).rev().collect() } else { (0..n).collect() };
     let mut stride = of.extent();

@@ -32,10 +32,12 @@ pub(crate) enum Class {
     Other = 16,
     InStatus = 19,
     Conversion = 25,
-    Info = 34,
-    InfoNokey = 32,
     InfoKey = 31,
+    InfoNokey = 32,
+    InfoValue = 33,
+    Info = 34,
     Keyval = 36,
+    NoMemory = 39,
     Errhandler = 61,
     Unsupported = 55,
     Session = 60,
@@ -68,6 +70,13 @@ pub(crate) type Outcome = Result<(), Failure>;
 /// standard has it since MPI 4.0.
 pub(crate) fn fail<T>(class: Class, text: &str) -> Result<T, Failure> {
     Err(Failure::new(class, Handle::SELF, text))
+}
+
+/// How many there are of something, of which there cannot be fewer than none.
+pub(crate) fn length(count: impl Into<i64>, class: Class, comm: Handle) -> Result<usize, Failure> {
+    let count = count.into();
+    usize::try_from(count)
+        .map_err(|_| Failure::new(class, comm, format!("count {count} is negative")))
 }
 
 thread_local! {
@@ -257,6 +266,9 @@ pub(crate) fn add_error_class(class: Ptr<c_int>) -> Outcome {
 }
 
 pub(crate) fn add_error_code(class: c_int, code: Ptr<c_int>) -> Outcome {
+    if !is_known(class) {
+        return fail(Class::Arg, "no such error class");
+    }
     code.put(add(Some(class)));
     Ok(())
 }

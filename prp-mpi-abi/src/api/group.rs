@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::environment::{comm_of, process};
-use super::error::{Class, Failure, Outcome, fail};
+use super::error::{Class, Failure, Outcome, fail, length};
 use super::{IDENT, PROC_NULL, SIMILAR, UNDEFINED, UNEQUAL};
 use crate::object::{GROUPS, Group, Handle};
 use crate::sys::pointer::{Address, Ptr};
@@ -45,9 +45,15 @@ pub(crate) fn group_rank(group: Handle, rank: Ptr<c_int>) -> Outcome {
 }
 
 pub(crate) fn group_free(group: Ptr<Handle>) -> Outcome {
-    GROUPS.take(group.get());
+    if group.get() != Handle::GROUP_EMPTY && GROUPS.take(group.get()).is_none() {
+        return fail(Class::Group, "no such group");
+    }
     group.put(Handle::GROUP_NULL);
     Ok(())
+}
+
+fn list_length(count: c_int) -> Result<usize, Failure> {
+    length(count, Class::Arg, Handle::SELF)
 }
 
 pub(crate) fn group_translate_ranks(
@@ -58,7 +64,7 @@ pub(crate) fn group_translate_ranks(
     translated: Ptr<c_int>,
 ) -> Outcome {
     let (from, to) = (group_of(from)?, group_of(to)?);
-    for (i, rank) in ranks.list(count.max(0) as usize).into_iter().enumerate() {
+    for (i, rank) in ranks.list(list_length(count)?).into_iter().enumerate() {
         let world = usize::try_from(rank).ok().and_then(|r| from.get(r));
         let found = match (rank, world) {
             (PROC_NULL, _) => PROC_NULL,
@@ -124,7 +130,7 @@ pub(crate) fn group_incl(
     ranks: Ptr<c_int>,
     group: Ptr<Handle>,
 ) -> Outcome {
-    put(chosen(&group_of(of)?, &ranks.list(count.max(0) as usize))?, group);
+    put(chosen(&group_of(of)?, &ranks.list(list_length(count)?))?, group);
     Ok(())
 }
 
@@ -139,13 +145,13 @@ pub(crate) fn group_excl(
     group: Ptr<Handle>,
 ) -> Outcome {
     let of = group_of(of)?;
-    without(&of, &chosen(&of, &ranks.list(count.max(0) as usize))?, group);
+    without(&of, &chosen(&of, &ranks.list(list_length(count)?))?, group);
     Ok(())
 }
 
 fn ranges(count: c_int, ranges: Ptr<c_int>) -> Result<Vec<c_int>, Failure> {
     let mut ranks = Vec::new();
-    for i in 0..count.max(0) as usize {
+    for i in 0..list_length(count)? {
         let [first, last, stride] = [0, 1, 2].map(|at| ranges.at(3 * i + at));
         if stride == 0 {
             return fail(Class::Arg, "a stride of zero");
@@ -195,7 +201,11 @@ pub(crate) fn group_from_session_pset(
 }
 
 pub(crate) fn alloc_mem(size: isize, _info: Handle, address: Address) -> Outcome {
-    let block = crate::sys::pointer::allocate(size.max(0).cast_unsigned());
+    let size = length(size as i64, Class::Arg, Handle::SELF)?;
+    let block = crate::sys::pointer::allocate(size);
+    if block.is_null() {
+        return fail(Class::NoMemory, "there is not as much memory");
+    }
     address.cast::<usize>().put(block.address());
     Ok(())
 }

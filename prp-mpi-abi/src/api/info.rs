@@ -2,9 +2,13 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::error::{Class, Failure, Outcome, fail};
+use super::error::{Class, Failure, Outcome, fail, length};
 use crate::object::{Handle, INFOS, Info};
 use crate::sys::pointer::Ptr;
+
+/// `MPI_MAX_INFO_KEY` and `MPI_MAX_INFO_VAL`: bytes, with the end of the text.
+const MAX_KEY: usize = 256;
+const MAX_VALUE: usize = 1024;
 
 /// Keys and values of a handle.
 pub(crate) fn info_of(handle: Handle) -> Option<Info> {
@@ -17,7 +21,9 @@ pub(crate) fn info_of(handle: Handle) -> Option<Info> {
 fn environment() -> Info {
     // A file's name need not be text, and the values of an info object are.
     let command = std::env::args_os().next().unwrap_or_default().to_string_lossy().into_owned();
-    vec![("command".into(), command), ("thread_level".into(), "MPI_THREAD_MULTIPLE".into())]
+    // No level of threads: the standard has the key for one that was asked for before the program
+    // started, and nothing can do that.
+    vec![("command".into(), command)]
 }
 
 fn known(handle: Handle) -> Result<Info, Failure> {
@@ -53,8 +59,11 @@ pub(crate) fn info_free(info: Ptr<Handle>) -> Outcome {
 
 pub(crate) fn info_set(info: Handle, key: Ptr<c_char>, value: Ptr<c_char>) -> Outcome {
     let (key, value) = (key.text(), value.text());
-    if key.is_empty() {
-        return fail(Class::InfoKey, "an empty key");
+    if key.is_empty() || key.len() >= MAX_KEY {
+        return fail(Class::InfoKey, "an empty key, or one that is too long");
+    }
+    if value.len() >= MAX_VALUE {
+        return fail(Class::InfoValue, "a value that is too long");
     }
     let set = INFOS.with(info, |info| {
         info.retain(|(k, _)| *k != key);
@@ -89,10 +98,11 @@ pub(crate) fn info_get(
     value: Ptr<c_char>,
     flag: Ptr<c_int>,
 ) -> Outcome {
+    let room = length(room, Class::Arg, Handle::SELF)?;
     let found = value_of(info, key)?;
     flag.put(found.is_some().into());
     if let Some(found) = found {
-        value.put_text(&found, room.max(0) as usize + 1);
+        value.put_text(&found, room + 1);
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ pub(crate) use self::probe::*;
 pub(crate) use self::status::*;
 use super::early;
 use super::environment::{comm, comm_of, process};
-use super::error::{Class, Failure, Outcome, current_call};
+use super::error::{Class, Failure, Outcome, current_call, length};
 use super::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use crate::object::{self, Comm, Detail, Handle, Req};
 use crate::sys::pointer::{Address, Ptr, Status};
@@ -63,8 +63,7 @@ pub(crate) fn region(
     comm: Handle,
 ) -> Result<Region, Failure> {
     let datatype = type_of(datatype, comm)?;
-    let count = usize::try_from(count)
-        .map_err(|_| Failure::new(Class::Count, comm, format!("count {count} is negative")))?;
+    let count = length(count, Class::Count, comm)?;
     let reached = buffer.address().wrapping_add_signed(datatype.first_byte());
     if reached == 0 && count > 0 && datatype.size() > 0 {
         return Err(Failure::new(Class::Buffer, comm, "no buffer"));

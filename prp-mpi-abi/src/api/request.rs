@@ -11,7 +11,7 @@ use prp_mpi::request::Status as Ending;
 use super::UNDEFINED;
 use super::early;
 use super::environment::process;
-use super::error::{Class, Failure, Outcome, fail};
+use super::error::{Class, Failure, Outcome, fail, length};
 use super::message::{check, put_status, status_of, waiting};
 use crate::object::{Generalized, Handle, REQUESTS, Req};
 use crate::sys::pointer::{Ptr, Status};
@@ -288,12 +288,16 @@ fn complete_some(
     Err(Failure { code: Class::InStatus as c_int, ..failure })
 }
 
+fn handles_of(count: c_int, requests: Ptr<Handle>) -> Result<Vec<Handle>, Failure> {
+    Ok(requests.list(length(count, Class::Count, Handle::SELF)?))
+}
+
 fn element(statuses: Ptr<Status>, index: usize) -> Ptr<Status> {
     if statuses.is_null() { statuses } else { Ptr(statuses.0.wrapping_add(index)) }
 }
 
 pub(crate) fn waitall(count: c_int, requests: Ptr<Handle>, statuses: Ptr<Status>) -> Outcome {
-    let handles = requests.list(count.max(0) as usize);
+    let handles = handles_of(count, requests)?;
     let active: Vec<Handle> = handles.iter().copied().filter(|&h| !is_inactive(h)).collect();
     if active.is_empty() {
         process()?.end_bursts();
@@ -310,7 +314,7 @@ pub(crate) fn testall(
     flag: Ptr<c_int>,
     statuses: Ptr<Status>,
 ) -> Outcome {
-    let handles = requests.list(count.max(0) as usize);
+    let handles = handles_of(count, requests)?;
     let done = poll(&handles)?;
     let all_done = handles.iter().zip(&done).all(|(&h, d)| *d || is_inactive(h));
     flag.put(all_done.into());
@@ -355,7 +359,7 @@ pub(crate) fn waitany(
     index: Ptr<c_int>,
     status: Ptr<Status>,
 ) -> Outcome {
-    let handles = requests.list(count.max(0) as usize);
+    let handles = handles_of(count, requests)?;
     if none_is_active(&handles, index, status)? {
         return Ok(());
     }
@@ -372,7 +376,7 @@ pub(crate) fn testany(
     flag: Ptr<c_int>,
     status: Ptr<Status>,
 ) -> Outcome {
-    let handles = requests.list(count.max(0) as usize);
+    let handles = handles_of(count, requests)?;
     if none_is_active(&handles, index, status)? {
         flag.put(1);
         return Ok(());
@@ -410,7 +414,7 @@ pub(crate) fn waitsome(
     indices: Ptr<c_int>,
     statuses: Ptr<Status>,
 ) -> Outcome {
-    let handles = requests.list(count.max(0) as usize);
+    let handles = handles_of(count, requests)?;
     if all_are_inactive(&handles)? {
         outcount.put(UNDEFINED);
         return Ok(());
@@ -426,7 +430,7 @@ pub(crate) fn testsome(
     indices: Ptr<c_int>,
     statuses: Ptr<Status>,
 ) -> Outcome {
-    let handles = requests.list(count.max(0) as usize);
+    let handles = handles_of(count, requests)?;
     if all_are_inactive(&handles)? {
         outcount.put(UNDEFINED);
         return Ok(());
@@ -446,7 +450,7 @@ pub(crate) fn start(request: Ptr<Handle>) -> Outcome {
 }
 
 pub(crate) fn startall(count: c_int, requests: Ptr<Handle>) -> Outcome {
-    for index in 0..count.max(0) as usize {
+    for index in 0..length(count, Class::Count, Handle::SELF)? {
         start(Ptr(requests.0.wrapping_add(index)))?;
     }
     Ok(())

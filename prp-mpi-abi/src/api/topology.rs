@@ -11,7 +11,7 @@ pub(crate) use self::distributed::*;
 pub(crate) use self::graph::*;
 use super::communicator::{sub_grid, with_topology};
 use super::environment::comm_of;
-use super::error::{Class, Failure, Outcome, fail};
+use super::error::{Class, Failure, Outcome, fail, length};
 use super::{PROC_NULL, UNDEFINED};
 use crate::object::Handle;
 use crate::sys::pointer::Ptr;
@@ -122,9 +122,9 @@ fn read_grid(
         return fail(Class::Dims, "a negative number of dimensions");
     };
     let dims = dims.list(count);
-    let ranks = dims.iter().try_fold(1_i64, |n, &d| (d > 0).then(|| n * i64::from(d)));
     let size = comm_of(comm)?.size() as i64;
-    if ranks.is_none_or(|n| n > size) {
+    let times = |n: i64, &d: &i32| (d > 0).then(|| n * i64::from(d)).filter(|n| *n <= size);
+    if dims.iter().try_fold(1, times).is_none() {
         let text = format!("a grid of {dims:?} does not fit {size} ranks");
         return Err(Failure::new(Class::Dims, comm, text));
     }
@@ -163,10 +163,18 @@ pub(crate) fn cartdim_get(comm: Handle, ndims: Ptr<c_int>) -> Outcome {
     Ok(())
 }
 
-fn put_all(values: impl IntoIterator<Item = i32>, most: c_int, to: Ptr<c_int>) {
-    for (i, value) in values.into_iter().take(most.max(0) as usize).enumerate() {
+/// As many of the values as the list has room for.
+fn put_all(
+    values: impl IntoIterator<Item = i32>,
+    most: c_int,
+    to: Ptr<c_int>,
+    comm: Handle,
+) -> Outcome {
+    let room = length(most, Class::Arg, comm)?;
+    for (i, value) in values.into_iter().take(room).enumerate() {
         to.set(i, value);
     }
+    Ok(())
 }
 
 pub(crate) fn cart_get(
@@ -177,10 +185,9 @@ pub(crate) fn cart_get(
     coordinates: Ptr<c_int>,
 ) -> Outcome {
     let grid = grid_of(comm)?;
-    put_all(grid.coordinates(comm_of(comm)?.rank), most, coordinates);
-    put_all(grid.periods.iter().map(|&p| p.into()), most, periods);
-    put_all(grid.dims, most, dims);
-    Ok(())
+    put_all(grid.coordinates(comm_of(comm)?.rank), most, coordinates, comm)?;
+    put_all(grid.periods.iter().map(|&p| p.into()), most, periods, comm)?;
+    put_all(grid.dims, most, dims, comm)
 }
 
 pub(crate) fn cart_coords(
@@ -191,10 +198,9 @@ pub(crate) fn cart_coords(
 ) -> Outcome {
     let size = comm_of(comm)?.size();
     match usize::try_from(rank).ok().filter(|&r| r < size) {
-        Some(rank) => put_all(grid_of(comm)?.coordinates(rank), most, coordinates),
-        None => return Err(Failure::new(Class::Rank, comm, format!("no rank {rank}"))),
+        Some(rank) => put_all(grid_of(comm)?.coordinates(rank), most, coordinates, comm),
+        None => Err(Failure::new(Class::Rank, comm, format!("no rank {rank}"))),
     }
-    Ok(())
 }
 
 pub(crate) fn cart_rank(comm: Handle, coordinates: Ptr<c_int>, rank: Ptr<c_int>) -> Outcome {

@@ -114,13 +114,26 @@ impl Combiner {
         }
     }
 
-    /// Combines `count` elements of `datatype`.
-    pub(crate) fn call(self, lower: Address, higher: Address, count: usize, mut datatype: Handle) {
+    /// Combines `count` elements of `datatype`, which are `extent` bytes apart. A function that
+    /// takes an `int` gets more than that can count in several parts.
+    pub(crate) fn call(
+        self,
+        lower: Address,
+        higher: Address,
+        count: usize,
+        mut datatype: Handle,
+        extent: isize,
+    ) {
         let handle = Ptr(&raw mut datatype);
         match self {
             Self::Int(Some(f)) => {
-                let mut count = count as c_int;
-                f(lower, higher, Ptr(&raw mut count), handle);
+                const MOST: usize = c_int::MAX as usize;
+                // Also a function that has nothing to do is called once.
+                for first in (0..count.max(1)).step_by(MOST) {
+                    let at = first as isize * extent;
+                    let mut part = (count - first).min(MOST) as c_int;
+                    f(lower.offset(at), higher.offset(at), Ptr(&raw mut part), handle);
+                }
             }
             Self::Long(Some(f)) => {
                 let mut count = count as i64;
@@ -134,4 +147,33 @@ impl Combiner {
 /// The address of the first byte of a region in one piece.
 pub(crate) fn address_of(region: &mut Region) -> Address {
     Ptr(region.bytes_mut(0).map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// Addresses and counts of the calls.
+    static CALLS: Mutex<Vec<(usize, usize, c_int)>> = Mutex::new(Vec::new());
+
+    extern "C" fn note(lower: Address, higher: Address, count: Ptr<c_int>, _: Ptr<Handle>) {
+        CALLS.lock().unwrap().push((lower.address(), higher.address(), count.get()));
+    }
+
+    #[test]
+    fn call__more_elements_than_an_int_counts_come_in_parts() {
+        const MOST: usize = c_int::MAX as usize;
+        let call = |count| {
+            let [lower, higher] = [1 << 40, 1 << 44].map(Address::from_number);
+            Combiner::Int(Some(note)).call(lower, higher, count, Handle(0), 16);
+            std::mem::take(&mut *CALLS.lock().unwrap())
+        };
+        let at = |first: usize| ((1 << 40) + 16 * first, (1 << 44) + 16 * first);
+        let part = |first, count| (at(first).0, at(first).1, count);
+        assert_eq!(call(0), [part(0, 0)]);
+        assert_eq!(call(MOST), [part(0, c_int::MAX)]);
+        assert_eq!(call(MOST + 5), [part(0, c_int::MAX), part(MOST, 5)]);
+    }
 }

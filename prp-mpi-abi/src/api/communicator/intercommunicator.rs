@@ -56,6 +56,7 @@ pub(crate) fn intercomm_create(
     new: Ptr<Handle>,
 ) -> Outcome {
     let own = intra(local)?;
+    check_tag(tag, local)?;
     let leader = usize::try_from(local_leader).ok().filter(|&r| r < own.size());
     let Some(leader) = leader else {
         return Err(Failure::new(Class::Rank, local, format!("no rank {local_leader}")));

@@ -99,6 +99,15 @@ fn put_datatypes(constructor: &Constructor, to: Ptr<Handle>) -> Outcome {
     Ok(())
 }
 
+/// Whether the lists of the application have room: of each how many values there are, and how many
+/// it takes.
+fn check_room(lists: &[(usize, i64)]) -> Outcome {
+    match lists.iter().all(|&(values, room)| usize::try_from(room).is_ok_and(|r| values <= r)) {
+        true => Ok(()),
+        false => fail(Class::Arg, "a list is shorter than what MPI_Type_get_envelope says"),
+    }
+}
+
 fn put_all<T: Copy, U: Copy>(from: &[T], to: Ptr<U>, like: impl Fn(T) -> U) {
     for (i, &value) in from.iter().enumerate() {
         to.set(i, like(value));
@@ -107,14 +116,19 @@ fn put_all<T: Copy, U: Copy>(from: &[T], to: Ptr<U>, like: impl Fn(T) -> U) {
 
 pub(crate) fn type_get_contents(
     datatype: Handle,
-    _integers: c_int,
-    _addresses: c_int,
-    _datatypes: c_int,
+    most_integers: c_int,
+    most_addresses: c_int,
+    most_datatypes: c_int,
     integers: Ptr<c_int>,
     addresses: Ptr<isize>,
     datatypes: Ptr<Handle>,
 ) -> Outcome {
     let constructor = recipe_of(datatype)?;
+    check_room(&[
+        (constructor.integers.len(), most_integers.into()),
+        (constructor.addresses.len(), most_addresses.into()),
+        (constructor.datatypes.len(), most_datatypes.into()),
+    ])?;
     put_datatypes(&constructor, datatypes)?;
     if constructor.integers.iter().any(|&i| c_int::try_from(i).is_err()) {
         return fail(Class::Type, "made with counts that only MPI_Type_get_contents_c can tell");
@@ -126,18 +140,25 @@ pub(crate) fn type_get_contents(
 
 pub(crate) fn type_get_contents_c(
     datatype: Handle,
-    _integers: i64,
-    _addresses: i64,
-    _counts: i64,
-    _datatypes: i64,
+    most_integers: i64,
+    most_addresses: i64,
+    most_counts: i64,
+    most_datatypes: i64,
     integers: Ptr<c_int>,
     addresses: Ptr<isize>,
     counts: Ptr<i64>,
     datatypes: Ptr<Handle>,
 ) -> Outcome {
     let constructor = recipe_of(datatype)?;
+    let of_types = constructor.datatypes.len();
+    let values = values(constructor.clone());
+    check_room(&[
+        (values.integers.len(), most_integers),
+        (values.addresses.len(), most_addresses),
+        (values.counts.len(), most_counts),
+        (of_types, most_datatypes),
+    ])?;
     put_datatypes(&constructor, datatypes)?;
-    let values = values(constructor);
     put_all(&values.integers, integers, |i| i as c_int);
     put_all(&values.addresses, addresses, |a| a);
     put_all(&values.counts, counts, |c| c);

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 use prp_mpi::datatype::Datatype;
 
-use super::{ORDER_C, add, constructor, count_of, known};
+use super::{ORDER_C, add, check_order, constructor, count_of, known};
 use crate::api::error::{Class, Failure, Outcome, fail};
 use crate::object::Handle;
 use crate::sys::pointer::{Counts, Ptr};
@@ -70,6 +70,7 @@ pub(crate) fn type_create_darray(
     if n == 0 || !is_grid || !(0..size).contains(&rank) || sizes.iter().any(|&s| s < 0) {
         return fail(Class::Arg, "no array, or no process of this grid");
     }
+    check_order(order)?;
     // The grid's last dimension is the one whose processes follow each other, in either order.
     let mut places = vec![0; n];
     let mut rest = rank;

@@ -14,7 +14,7 @@ const NO_ROOM: &str = "no room to pack this";
 const PACKED_TOO_SHORT: &str = "what was packed ends before this does";
 
 pub(crate) fn pack_size(count: i64, datatype: Handle, _comm: Handle, size: Counts) -> Outcome {
-    size.put(count * known(datatype)?.size() as i64);
+    size.put((count_of(count)? * known(datatype)?.size()) as i64);
     Ok(())
 }
 
@@ -42,6 +42,9 @@ fn next_bytes(
     too_short: &str,
 ) -> Result<Region, Failure> {
     let at = position.at(0);
+    if at < 0 || size < 0 {
+        return fail(Class::Arg, "a negative position or size");
+    }
     let end = at + len as i64;
     if end > size {
         return fail(Class::Truncate, too_short);

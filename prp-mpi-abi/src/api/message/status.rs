@@ -37,7 +37,7 @@ pub(crate) fn get_elements_x(status: Ptr<Status>, datatype: Handle, count: Ptr<i
 
 pub(crate) fn status_set_elements(status: Ptr<Status>, datatype: Handle, count: i64) -> Outcome {
     let datatype = type_of(datatype, Handle::SELF)?;
-    let bytes = datatype.bytes_of(usize::try_from(count).unwrap_or(0)) as u64;
+    let bytes = datatype.bytes_of(length(count, Class::Count, Handle::SELF)?) as u64;
     status.put(Status { bytes: [bytes as u32, (bytes >> 32) as u32], ..status.get() });
     Ok(())
 }

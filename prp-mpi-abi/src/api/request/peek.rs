@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 
 use super::{
-    active_among, all_are_inactive, callback_outcome, element, is_inactive, none_is_active, poll,
+    active_among, all_are_inactive, callback_outcome, element, handles_of, is_inactive,
+    none_is_active, poll,
 };
 use crate::api::UNDEFINED;
 use crate::api::environment::process;
@@ -55,7 +56,7 @@ pub(crate) fn request_get_status_all(
     flag: Ptr<c_int>,
     statuses: Ptr<Status>,
 ) -> Outcome {
-    let handles = requests.list(count.max(0) as usize);
+    let handles = handles_of(count, requests)?;
     let done = poll(&handles)?;
     let all_done = handles.iter().zip(&done).all(|(&h, d)| *d || is_inactive(h));
     flag.put(all_done.into());
@@ -80,7 +81,7 @@ pub(crate) fn request_get_status_any(
     flag: Ptr<c_int>,
     status: Ptr<Status>,
 ) -> Outcome {
-    let handles = requests.list(count.max(0) as usize);
+    let handles = handles_of(count, requests)?;
     if none_is_active(&handles, index, status)? {
         flag.put(1);
         return Ok(());
@@ -101,7 +102,7 @@ pub(crate) fn request_get_status_some(
     indices: Ptr<c_int>,
     statuses: Ptr<Status>,
 ) -> Outcome {
-    let handles = requests.list(count.max(0) as usize);
+    let handles = handles_of(count, requests)?;
     if all_are_inactive(&handles)? {
         outcount.put(UNDEFINED);
         return Ok(());

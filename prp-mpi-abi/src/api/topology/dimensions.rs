@@ -2,12 +2,13 @@
 
 use std::ffi::c_int;
 
-use crate::api::error::{Class, Outcome, fail};
+use crate::api::error::{Class, Outcome, fail, length};
+use crate::object::Handle;
 use crate::sys::pointer::Ptr;
 
 /// Dimensions that are as close to each other as can be, in falling order.
 pub(crate) fn dims_create(ranks: c_int, ndims: c_int, dims: Ptr<c_int>) -> Outcome {
-    let given = dims.list(ndims.max(0) as usize);
+    let given = dims.list(length(ndims, Class::Dims, Handle::SELF)?);
     let fixed = given.iter().filter(|d| **d > 0).try_fold(1, |all: c_int, d| all.checked_mul(*d));
     let rest = fixed.filter(|fixed| ranks > 0 && ranks % fixed == 0).map(|fixed| ranks / fixed);
     let Some(rest) = rest.filter(|_| given.iter().all(|d| *d >= 0)) else {

@@ -6,7 +6,7 @@ use super::{Topology, put_all};
 use crate::api::collective::{allgather_words, intra};
 use crate::api::communicator::with_topology;
 use crate::api::environment::comm_of;
-use crate::api::error::{Class, Failure, Outcome};
+use crate::api::error::{Class, Failure, Outcome, length};
 use crate::object::Handle;
 use crate::sys::pointer::Ptr;
 
@@ -24,8 +24,8 @@ const UNWEIGHTED: usize = 10;
 /// `MPI_WEIGHTS_EMPTY`: the weights of no edges.
 const WEIGHTS_EMPTY: usize = 11;
 
-fn list(from: Ptr<c_int>, count: c_int) -> Vec<i32> {
-    if from.address() == WEIGHTS_EMPTY { Vec::new() } else { from.list(count.max(0) as usize) }
+fn list(from: Ptr<c_int>, count: usize) -> Vec<i32> {
+    if from.address() == WEIGHTS_EMPTY { Vec::new() } else { from.list(count) }
 }
 
 fn is_weighted(weights: Ptr<c_int>) -> bool {
@@ -35,6 +35,13 @@ fn is_weighted(weights: Ptr<c_int>) -> bool {
 fn check(comm: Handle, size: usize, ranks: &[i32]) -> Outcome {
     match ranks.iter().find(|r| !(0..size as i32).contains(r)) {
         Some(rank) => Err(Failure::new(Class::Rank, comm, format!("an edge to rank {rank}"))),
+        None => Ok(()),
+    }
+}
+
+fn check_weights<'a>(comm: Handle, weights: impl IntoIterator<Item = &'a i32>) -> Outcome {
+    match weights.into_iter().find(|weight| **weight < 0) {
+        Some(weight) => Err(Failure::new(Class::Arg, comm, format!("weight {weight} is negative"))),
         None => Ok(()),
     }
 }
@@ -52,11 +59,14 @@ pub(crate) fn dist_graph_create_adjacent(
     new: Ptr<Handle>,
 ) -> Outcome {
     let size = intra(comm)?.size();
+    let indegree = length(indegree, Class::Arg, comm)?;
+    let outdegree = length(outdegree, Class::Arg, comm)?;
     let (sources, destinations) = (list(sources, indegree), list(destinations, outdegree));
     check(comm, size, &sources)?;
     check(comm, size, &destinations)?;
     let weights = (is_weighted(source_weights) && is_weighted(destination_weights))
         .then(|| [list(source_weights, indegree), list(destination_weights, outdegree)]);
+    check_weights(comm, weights.iter().flatten().flatten())?;
     let edges = Edges { sources, destinations, weights };
     new.put(with_topology(comm, size, Topology::Distributed(edges))?);
     Ok(())
@@ -75,17 +85,18 @@ pub(crate) fn dist_graph_create(
     new: Ptr<Handle>,
 ) -> Outcome {
     let of = intra(comm)?;
+    let nodes = length(nodes, Class::Arg, comm)?;
     let (sources, degrees) = (list(sources, nodes), list(degrees, nodes));
-    if degrees.iter().any(|&d| d < 0) {
-        return Err(Failure::new(Class::Arg, comm, "a negative number of edges"));
-    }
+    let degrees = degrees.into_iter().map(|degree| length(degree, Class::Arg, comm));
+    let degrees = degrees.collect::<Result<Vec<_>, _>>()?;
     let total = degrees.iter().sum();
     let destinations = list(destinations, total);
     check(comm, of.size(), &sources)?;
     check(comm, of.size(), &destinations)?;
     let is_weighted = is_weighted(weights);
-    let weights = if is_weighted { list(weights, total) } else { vec![1; total as usize] };
-    let from = sources.iter().zip(&degrees).flat_map(|(&s, &d)| vec![s; d as usize]);
+    let weights = if is_weighted { list(weights, total) } else { vec![1; total] };
+    check_weights(comm, &weights)?;
+    let from = sources.iter().zip(&degrees).flat_map(|(&s, &d)| vec![s; d]);
     let own: Vec<u64> = from
         .zip(&destinations)
         .zip(&weights)
@@ -147,15 +158,15 @@ pub(crate) fn dist_graph_neighbors(
     destination_weights: Ptr<c_int>,
 ) -> Outcome {
     let edges = edges_of(comm)?;
-    put_all(edges.sources, most_in, sources);
-    put_all(edges.destinations, most_out, destinations);
+    put_all(edges.sources, most_in, sources, comm)?;
+    put_all(edges.destinations, most_out, destinations, comm)?;
     if let Some([of_sources, of_destinations]) = edges.weights {
         for (weights, most, to) in [
             (of_sources, most_in, source_weights),
             (of_destinations, most_out, destination_weights),
         ] {
             if is_weighted(to) && to.address() != WEIGHTS_EMPTY {
-                put_all(weights, most, to);
+                put_all(weights, most, to, comm)?;
             }
         }
     }

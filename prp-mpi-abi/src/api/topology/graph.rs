@@ -96,9 +96,8 @@ pub(crate) fn graph_get(
     edges: Ptr<c_int>,
 ) -> Outcome {
     let graph = graph_of(comm)?;
-    put_all(graph.ends, most_nodes, ends);
-    put_all(graph.edges, most_edges, edges);
-    Ok(())
+    put_all(graph.ends, most_nodes, ends, comm)?;
+    put_all(graph.edges, most_edges, edges, comm)
 }
 
 fn neighbors_of(comm: Handle, rank: c_int) -> Result<Vec<i32>, Failure> {
@@ -120,6 +119,5 @@ pub(crate) fn graph_neighbors(
     most: c_int,
     neighbors: Ptr<c_int>,
 ) -> Outcome {
-    put_all(neighbors_of(comm, rank)?, most, neighbors);
-    Ok(())
+    put_all(neighbors_of(comm, rank)?, most, neighbors, comm)
 }

@@ -103,7 +103,7 @@ fn combine_by_user(
     };
     let (_lower_memory, lower_base, _) = spread(lower);
     let (_higher_memory, higher_base, result) = spread(higher);
-    combiner.call(lower_base, higher_base, count, handle);
+    combiner.call(lower_base, higher_base, count, handle, datatype.extent());
     result.read(0, higher);
 }
 
