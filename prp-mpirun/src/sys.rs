@@ -9,8 +9,8 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::agent::Limit;
 
-/// The command's process takes these signals, may have as many descriptors as the user's other
-/// processes, and is killed when the thread that has started it ends.
+/// The command's process takes these signals, may have as many descriptors as the limit says, and
+/// is killed when the thread that has started it ends.
 pub(crate) fn prepare(command: &mut Command, signals: SigSet, limit: Limit) {
     let begin = move || {
         signals.thread_unblock()?;

@@ -487,11 +487,34 @@ fn descriptors__an_agent_has_all_that_the_user_can_have_and_ranks_what_the_user_
 }
 
 #[test]
-fn descriptors__too_few_are_named_with_the_limit() {
-    let (status, _, errors) =
-        Job::spawn(limited("-n 40").args(["-n", "24", "sleep", "1000"])).end();
-    assert!(matches!(status, Some(1 | 127)), "{status:?} {errors}");
+fn descriptors__too_few_are_named_with_the_limit_before_any_rank_is_started() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |ranks: &str| {
+        let mut command = limited("-n 40");
+        command.args(["-n", ranks, "sh", "-c", "echo >\"$0/$PRP_MPI_RANK\""]).arg(folder.path());
+        Job::spawn(&mut command).end()
+    };
+    let (status, _, errors) = run("24");
+    assert_eq!(status, Some(1), "{errors}");
     assert!(errors.contains("the limit is 40"), "{errors}");
+    assert!(errors.contains("prlimit --pid $$ --nofile="), "{errors}");
+    let started = || fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(started(), 0, "{errors}");
+    // As many as it says can be started.
+    let mut words = errors.split("enough for ").nth(1).expect("a number").split(' ');
+    let ranks = words.next().expect("a number");
+    let (status, _, errors) = run(ranks);
+    assert_eq!(status, Some(0), "{errors}");
+    assert_eq!(started().to_string(), ranks);
+}
+
+#[test]
+fn descriptors__ranks_have_enough_for_each_other() {
+    let mut command = limited("-Sn 40");
+    let job = Job::spawn(command.args(["-n", "24", "sh", "-c", "ulimit -Sn"]));
+    let (status, output, errors) = job.end();
+    assert_eq!(status, Some(0), "{errors}");
+    assert_eq!(output.lines().filter(|line| *line == "56").count(), 24, "{output}");
 }
 
 /// The next frame about something.

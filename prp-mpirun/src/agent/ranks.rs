@@ -43,7 +43,10 @@ impl Ranks {
     /// Starts all of them.
     pub(crate) fn start(order: &LaunchRequest, launcher: &Launcher) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("prp-mpi-").tempdir()?;
-        let limit = Limit::raise()?;
+        let here = order.nodes.split(',').enumerate();
+        let here = here.filter(|(_, node)| node.parse() == Ok(order.node)).map(|(rank, _)| rank);
+        let here: Vec<usize> = here.collect();
+        let limit = Limit::raise(here.len())?;
         let ranks = Self {
             folder,
             limit,
@@ -51,6 +54,13 @@ impl Ranks {
             processes: Arc::default(),
             inputs: Mutex::default(),
         };
+        if let Err(text) = limit.check(here.len()) {
+            launcher.send(&Frame::new(Topic::Failed, 0, text));
+            for rank in here {
+                launcher.send(&Frame::new(Topic::Exited, rank, "not started"));
+            }
+            return Ok(ranks);
+        }
         let listener = UnixListener::bind(ranks.folder.path().join("agent"))?;
         let readers: Readers = Arc::default();
         {
@@ -59,8 +69,6 @@ impl Ranks {
             thread::spawn(move || admit_all(&listener, limit, &streams, &launcher, &readers));
         }
         let libraries = ranks.libraries();
-        let here = order.nodes.split(',').enumerate();
-        let here = here.filter(|(_, node)| node.parse() == Ok(order.node)).map(|(rank, _)| rank);
         for rank in here {
             let spawned = ranks.command(order, rank, &libraries).and_then(|mut c| c.spawn());
             match spawned {
