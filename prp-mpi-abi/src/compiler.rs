@@ -40,8 +40,11 @@ fn run() -> io::Result<ExitCode> {
         _ => None,
     };
     if let Some(text) = printed {
-        print!("{text}");
-        return Ok(ExitCode::SUCCESS);
+        return match io::stdout().write_all(text.as_bytes()) {
+            // Its reader has what it wants.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+            outcome => outcome.map(|()| ExitCode::SUCCESS),
+        };
     }
     let folder = prepare()?;
     let (include, library) = (folder.join("include"), folder.join("lib"));
