@@ -133,8 +133,8 @@ fn end(name: &str, failure: &Failure) -> ! {
 /// A function that is not there: the program ends, once, unless it has asked for errors to be
 /// returned.
 pub(crate) fn refuse(name: &'static str) -> c_int {
-    let text = "prp-mpi does not implement this function (one-sided communication, files, dynamic processes and \
-                tools are left out; docs/mpi.md has the list)";
+    let text = "prp-mpi does not implement this function (one-sided and partitioned communication, files, \
+                dynamic processes, tools and Fortran are left out; docs/mpi-functions.md has the table)";
     handle(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
 }
 
