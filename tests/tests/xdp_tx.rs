@@ -3,6 +3,7 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::io::Read;
+use std::num::NonZeroU32;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -76,6 +77,11 @@ fn main() -> ExitCode {
             "capture__gets_what_passes_by_its_socket",
             Load::Heavy,
             capture__gets_what_passes_by_its_socket,
+        ),
+        Test::new(
+            "capture__at_its_limit_gets_what_passes_by_its_socket",
+            Load::Heavy,
+            capture__at_its_limit_gets_what_passes_by_its_socket,
         ),
         Test::new("queue__is_not_passed_by", Load::Heavy, queue__is_not_passed_by),
         Test::new(
@@ -357,23 +363,31 @@ fn listener__hears_all_that_is_sent() {
     from.send_until_open();
 }
 
+/// A capture on node 1, of frames up to their number.
+fn capture(limit: Option<NonZeroU32>) -> CaptureSocket {
+    let lengths = CaptureLengths { frame: 104, datagram: 50 };
+    on_node(1, || CaptureSocket::open(ETHERTYPE, 1..=1, lengths, limit)).expect("it is root's")
+}
+
+/// The number of a frame of [`frame`]'s, as such a capture has it.
+fn number(captured: &CapturedFrame<'_>) -> u32 {
+    assert!(captured.is_outgoing && captured.len == 1514, "{captured:?}");
+    let number = captured.bytes.strip_prefix(&frame(0)[..100]);
+    u32::from_be_bytes(number.and_then(|rest| rest.try_into().ok()).expect("104 bytes"))
+}
+
 /// A capture that gets copies of frames from their sender does not close the path.
 fn capture__gets_what_passes_by_its_socket() {
     let mut from = Sender::open();
     let seen = Arc::<Mutex<Vec<u32>>>::default();
     let is_over = Arc::<AtomicBool>::default();
-    let lengths = CaptureLengths { frame: 104, datagram: 50 };
-    let mut capture =
-        on_node(1, || CaptureSocket::open(ETHERTYPE, 1..=1, lengths, None)).expect("it is root's");
+    let mut capture = capture(None);
     let thread = {
         let (seen, is_over) = (seen.clone(), is_over.clone());
         std::thread::spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
                 let mut take = |frame: &CapturedFrame<'_>| {
-                    assert!(frame.is_outgoing && frame.len == 1514, "{frame:?}");
-                    let number = frame.bytes.strip_prefix(&self::frame(0)[..100]);
-                    let number = number.and_then(|rest| rest.try_into().ok()).expect("104 bytes");
-                    seen.lock().expect("no panic").push(u32::from_be_bytes(number));
+                    seen.lock().expect("no panic").push(number(frame));
                 };
                 capture.receive(&mut take).expect("frames");
             }
@@ -402,6 +416,53 @@ fn capture__gets_what_passes_by_its_socket() {
     from.service(SERVICE_INTERVAL);
     assert_eq!(from.send(BATCH), 0);
     drop(listener);
+}
+
+/// The packet socket of a capture at its limit gets no frames until the capture receives again.
+fn capture__at_its_limit_gets_what_passes_by_its_socket() {
+    /// As many as the sender copies here, and fewer than the noise.
+    const LIMIT: u32 = 100;
+    /// Numbers from here on are those of noise.
+    const NOISE: u32 = u32::MAX / 2;
+    let mut from = Sender::open();
+    let mut noise = Sender { next: NOISE, ..Sender::new() };
+    let mut capture = capture(NonZeroU32::new(LIMIT));
+    let deadline = std::time::Instant::now() + TIMEOUT;
+    let is_paused = || {
+        let sockets = on_node(1, || std::fs::read_to_string("/proc/thread-self/net/packet"));
+        let sockets = sockets.expect("the kernel's table");
+        let words = |line: &str| line.split_ascii_whitespace().nth(3) == Some("ffff");
+        sockets.lines().any(words)
+    };
+    while !is_paused() {
+        assert!(std::time::Instant::now() < deadline, "the limit is not reached");
+        assert_eq!(noise.send(2 * BATCH), 0, "the path is another sender's");
+        capture.receive(&mut |_| ()).expect("frames");
+    }
+    from.service(SERVICE_INTERVAL);
+    from.send_until_open();
+    assert!(is_paused(), "it has not received");
+    let first = from.next;
+    assert_eq!(from.send(BATCH), BATCH as u64, "past the capture's socket");
+    let expected: Vec<_> = (first..from.next).collect();
+    let is_over = AtomicBool::new(false);
+    let seen = std::thread::scope(|scope| {
+        // The capture always has something to wait for.
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                noise.send(BATCH);
+            }
+        });
+        let mut seen = Vec::new();
+        while !seen.ends_with(&expected) && std::time::Instant::now() < deadline {
+            let mut take = |frame: &CapturedFrame<'_>| seen.push(number(frame));
+            let received = capture.receive(&mut take);
+            seen.retain(|number| received.is_ok() && *number < NOISE);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        seen
+    });
+    assert!(seen.ends_with(&expected), "of {expected:?} there are {seen:?}");
 }
 
 /// Calls a function when it is dropped, also after a panic.
