@@ -12,9 +12,13 @@ use nix::libc;
 /// # Errors
 /// `EPERM` where a filter of system calls says so.
 pub(crate) fn run_when_idle() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameters live for as long as the call, which takes no other pointer.
-    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) };
+    // The kernel's `sched_param`, which has a priority alone. No function of the C library: musl's
+    // answers ENOSYS, whatever the kernel can do.
+    let priority: libc::c_int = 0;
+    let (thread, policy) = (0 as libc::pid_t, libc::SCHED_IDLE);
+    // SAFETY: the priority lives for as long as the call, which takes no other pointer.
+    let done =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, policy, &raw const priority) };
     Errno::result(done).map(drop).map_err(Into::into)
 }
 
