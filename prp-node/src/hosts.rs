@@ -47,10 +47,14 @@ impl HostsFile {
     /// `file:line:column: expected …, found …`.
     pub fn load(path: &Path) -> io::Result<Self> {
         let named = |e: &io::Error| {
-            let fix = if e.kind() == io::ErrorKind::NotFound {
-                "; write one (see etc/prphosts) or name another with PRP_HOSTS"
-            } else {
-                ""
+            let fix = match e.kind() {
+                io::ErrorKind::NotFound => {
+                    "; write one (see etc/prphosts) or name another with PRP_HOSTS"
+                }
+                io::ErrorKind::PermissionDenied => {
+                    "; let this user read it (`chmod a+r`) or name another with PRP_HOSTS"
+                }
+                _ => "",
             };
             io::Error::new(e.kind(), format!("{}: {e}{fix}", path.display()))
         };

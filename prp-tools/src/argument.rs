@@ -1,5 +1,6 @@
 //! Arguments that several commands take, and what is said where they are wrong.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// The most seconds, 31 years: the kernel's clock has room for several of them.
@@ -10,6 +11,28 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {
     let secs = text.parse().ok().filter(|secs| *secs > 0.0 && *secs <= MOST_SECONDS);
     secs.and_then(|secs| Duration::try_from_secs_f64(secs).ok())
         .ok_or("expected a number of seconds greater than 0, such as 0.5, and up to 1000000000")
+}
+
+/// Reads a whole number of `range`.
+pub(crate) fn number<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            match *most {
+                u64::MAX => format!("expected a whole number, {least} or more"),
+                _ => format!("expected a whole number from {least} to {most}"),
+            }
+        })
+    }
+}
+
+/// Any whole number that `T` has room for.
+pub(crate) fn any<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<T>());
+    number(0..=most)(text)
 }
 
 /// A port, or 0 for any free one. Says how to write it if it comes after a node.
@@ -58,6 +81,24 @@ mod tests {
         for text in ["0", "-1", "", "soon", "nan", "inf", "1e40", "1e19", "1000000001"] {
             assert!(seconds(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn number__says_which_there_are() {
+        assert_eq!((number(1..=10)("10"), number(0..=u64::MAX)("0")), (Ok(10_u8), Ok(0_u64)));
+        for text in ["0", "11", "-1", "", "ten", "1.5", "99999999999999999999"] {
+            let expected = "expected a whole number from 1 to 10".to_owned();
+            assert_eq!(number::<u8>(1..=10)(text), Err(expected), "{text:?}");
+        }
+        let many = "expected a whole number, 1 or more".to_owned();
+        assert_eq!(number::<u64>(1..=u64::MAX)("0"), Err(many));
+    }
+
+    #[test]
+    fn any__up_to_what_the_type_has_room_for() {
+        assert_eq!((any("255"), any("18446744073709551615")), (Ok(255_u8), Ok(u64::MAX)));
+        assert_eq!(any::<u8>("256"), Err("expected a whole number from 0 to 255".to_owned()));
+        assert_eq!(any::<u64>("-1"), Err("expected a whole number, 0 or more".to_owned()));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::time::Duration;
 use clap::Args;
 use prp_sock::{Builder, Classic, Port, PrpStream};
 
-use crate::argument::{PortRange, ports, seconds};
+use crate::argument::{PortRange, any, peer_port, ports, seconds};
 use crate::exit::{Code, Failure, HELP, help, notice, report_missing};
 use crate::hosts;
 use crate::policy::Policy;
@@ -75,7 +75,7 @@ pub(crate) struct CatArgs {
     exec: Option<String>,
 
     /// Connect from this port of this node [default: a free one]
-    #[arg(short = 'p', long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'p', long, value_name = "PORT", value_parser = peer_port)]
     #[arg(conflicts_with_all = ["listen", "scan"])]
     source_port: Option<u16>,
 
@@ -124,7 +124,7 @@ pub(crate) struct CatArgs {
 
     /// How long to poll for frames before sleeping, in microseconds: 0 sleeps at once [default: 20
     /// as long as that pays]
-    #[arg(long, value_name = "MICROS")]
+    #[arg(long, value_name = "MICROS", value_parser = any::<u64>)]
     spin: Option<u64>,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]

@@ -9,7 +9,7 @@ mod pcap;
 mod train;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::mem;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use parking_lot::Mutex;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
 use prp_node::environment::is_privileged;
 
+use crate::argument::{any, number, peer_port, port};
 use crate::exit::{Code, Failure, help, notice, unwritten};
 use crate::hosts;
 use crate::signals::{self, Signals};
@@ -65,21 +66,21 @@ pub(crate) struct DumpArgs {
     /// datagrams the first packet is shown then [default: 256; all with -w and --follow; all of UDP
     /// datagrams with --node, --port or --kind]
     #[arg(short, long, value_name = "BYTES", conflicts_with_all = ["read", "follow"],
-        value_parser = clap::value_parser!(u32).range(96..=i64::from(CaptureSocket::LONGEST)))]
+        value_parser = number::<u32>(96..=CaptureSocket::LONGEST.into()))]
     snapshot_length: Option<u32>,
     /// Take at most this number of frames a second of those that come in, and of those that
     /// processes send past packet sockets; 0 takes all [default: 5000; 0 with -w, --follow, --node,
     /// --port and --kind]
-    #[arg(long, value_name = "FRAMES", conflicts_with = "read")]
+    #[arg(long, value_name = "FRAMES", conflicts_with = "read", value_parser = any::<u32>)]
     rate: Option<u32>,
     /// End after this number of packets; with -w, of frames
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = number::<u64>(1..=u64::MAX))]
     count: Option<u64>,
-    /// Packets from or to this node: its number
+    /// Packets from or to this node: a number, or a name in prphosts
     #[arg(long, value_name = "NODE")]
-    node: Option<u16>,
+    node: Option<String>,
     /// Packets from or to this port
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = port)]
     port: Option<u16>,
     /// Packets of this kind only; may be given several times
     #[arg(long, value_enum, value_name = "KIND")]
@@ -96,23 +97,26 @@ pub(crate) struct DumpArgs {
     ethertype: Option<u16>,
     /// The first of the UDP ports that nodes have; may be given several times [default: those of
     /// prphosts, and 5230]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", value_parser = peer_port)]
     udp_port: Vec<u16>,
 }
 
 /// A number of 16 bits, decimal or after `0x`.
-fn ethertype(text: &str) -> Result<u16, String> {
+fn ethertype(text: &str) -> Result<u16, &'static str> {
     let number = match text.strip_prefix("0x") {
         Some(digits) => u16::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    number.map_err(|_| "expected a number such as 0x88b5".into())
+    // Smaller ones are lengths.
+    let number = number.ok().filter(|number| *number >= 0x600);
+    number.ok_or("expected a number such as 0x88b5, from 0x600 to 0xffff")
 }
 
 /// Runs `prp dump`.
 pub(crate) fn run(args: &DumpArgs) -> Result<(), Failure> {
     let numbers = numbers(args);
-    let filter = Filter { node: args.node, port: args.port, kinds: args.kind.clone() };
+    let node = args.node.as_deref().map(hosts::number).transpose()?;
+    let filter = Filter { node, port: args.port, kinds: args.kind.clone() };
     let sink = Sink::of(args)?;
     match &args.read {
         Some(path) => from_file(path, &numbers, &filter, sink),
@@ -137,7 +141,7 @@ fn from_file(
     filter: &Filter,
     mut sink: Sink,
 ) -> Result<(), Failure> {
-    let failed = |e: io::Error| Failure::local(path.display(), &e);
+    let failed = |e: io::Error| Failure::reading(path, &e);
     let mut reader = Reader::open(path).map_err(failed)?;
     while let Some(packet) = reader.next().map_err(failed)? {
         if !sink.take(&packet, numbers, filter) {
@@ -160,10 +164,18 @@ fn live(
         let text = "only root reads what others send: `sudo prp dump` (-r reads a file)";
         return Err(Failure::new(Code::NotPermitted, text));
     }
+    let refused = |e: io::Error| match e.kind() {
+        ErrorKind::PermissionDenied => {
+            let text =
+                "a socket at all devices needs CAP_NET_RAW: `sudo prp dump` (-r reads a file)";
+            Failure::new(Code::NotPermitted, text)
+        }
+        _ => Failure::network("listening to all devices", &e),
+    };
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
     let limit = limit(args, filter);
-    let mut live = Live::open(numbers, &args.interface, lengths(args, filter), limit)
-        .map_err(|e| Failure::network("listening to all devices", &e))?;
+    let mut live =
+        Live::open(numbers, &args.interface, lengths(args, filter), limit).map_err(refused)?;
     let (shown, left_out, began) = (sink.written.clone(), live.left_out(), Instant::now());
     let summary = move || {
         let left_out = left_out.summary(began.elapsed(), limit);
@@ -261,7 +273,7 @@ impl Sink {
     fn of(args: &DumpArgs) -> Result<Self, Failure> {
         let writer = args.write.as_ref().map(|path| {
             let file = File::create(path).and_then(Writer::new);
-            file.map_err(|e| Failure::local(path.display(), &e))
+            file.map_err(|e| Failure::writing(path, &e))
         });
         let follower = args.follow.then(|| Follower::new(args.port));
         let writer = writer.transpose()?;

@@ -113,6 +113,30 @@ impl Failure {
         Self::new(Code::Failed, format!("{what}: {error}"))
     }
 
+    /// The file at `path` could not be read.
+    pub(crate) fn reading(path: &Path, error: &io::Error) -> Self {
+        let fix = match error.kind() {
+            ErrorKind::NotFound => "; name one that is there",
+            ErrorKind::PermissionDenied => "; let this user read it, or read it as root",
+            ErrorKind::IsADirectory => "; name a file",
+            ErrorKind::NotADirectory => "; name a folder",
+            _ => "",
+        };
+        Self::new(Code::Failed, format!("{}: {error}{fix}", path.display()))
+    }
+
+    /// The file or folder at `path` could not be written.
+    pub(crate) fn writing(path: &Path, error: &io::Error) -> Self {
+        let fix = match error.kind() {
+            ErrorKind::NotFound => "; make its folder first, or name another",
+            ErrorKind::PermissionDenied => "; name a place where this user may write",
+            ErrorKind::IsADirectory => "; name a file",
+            ErrorKind::NotADirectory | ErrorKind::AlreadyExists => "; name a folder",
+            _ => "",
+        };
+        Self::new(Code::Failed, format!("{}: {error}{fix}", path.display()))
+    }
+
     /// Prints it on standard error.
     pub(crate) fn print(&self) {
         // None, where all has been said.
@@ -122,6 +146,11 @@ impl Failure {
     /// What it says.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Whether it exits with `code`.
+    pub(crate) fn is(&self, code: Code) -> bool {
+        self.code == code
     }
 
     /// The exit code as a number.

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &GenerateArgs, prp: Command) -> Result<(), Failure> {
         Artifact::Man { folder } => (folder, man(folder, programs)),
         Artifact::Completions { folder } => (folder, completions(folder, programs)),
     };
-    done.map_err(|e| Failure::local(folder.display(), &e))
+    done.map_err(|e| Failure::writing(folder, &e))
 }
 
 fn man(folder: &Path, programs: [(Command, &str); 2]) -> io::Result<()> {

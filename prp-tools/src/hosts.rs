@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use prp_proto::hosts::is_local_name;
+use prp_proto::hosts::{Entry, is_local_name};
 use prp_routed::check::{self, HostsScope, Report};
 use prp_sock::{HostsFile, NodeId, Resolver};
 
@@ -21,6 +21,9 @@ const EXAMPLES: &str = "\
   prp hosts generate star 4 --out hosts
   prp hosts check --all hosts      do these nodes reach each other?
 ";
+
+/// Nodes that are named to a user who has named none of them.
+const MOST_SHOWN: usize = 8;
 
 /// Check prphosts, and find nodes in it.
 #[derive(Debug, Args)]
@@ -105,13 +108,49 @@ pub(crate) fn find(file: &HostsFile, name: &str) -> Result<NodeId, Failure> {
     }
     let hosts = file.hosts();
     hosts.resolve(name).filter(|node| hosts.entry(*node).is_some()).ok_or_else(|| {
-        let mut text = format!("no node {name} in {}", file.path().display());
-        let bare = name.trim_start_matches('[').trim_end_matches(']');
-        if bare.parse::<IpAddr>().is_ok() {
-            text.push_str("; nodes have numbers or names, and no IP addresses");
-        }
-        Failure::new(Code::Unreachable, text)
+        let (cause, fix) = unknown(file, name);
+        Failure::new(Code::Unreachable, format!("{cause}; {fix}"))
     })
+}
+
+/// The number of the node that a user means by `name`, which may be in no prphosts: then it is a
+/// number.
+pub(crate) fn number(name: &str) -> Result<u16, Failure> {
+    match name.parse::<u64>() {
+        Ok(_) => name
+            .parse()
+            .map(NodeId::number)
+            .map_err(|e| Failure::new(Code::Usage, format!("{name}: {e}, or a name in prphosts"))),
+        Err(_) => Ok(find(&load(&path_or_default(None))?, name)?.number()),
+    }
+}
+
+/// That `file` has no node called `name`, and what to do about it.
+pub(crate) fn unknown(file: &HostsFile, name: &str) -> (String, String) {
+    let path = file.path().display();
+    let cause = format!("no node {name} in {path}");
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    let mut fix = known(file).map_or_else(String::new, |known| format!("name {known}, or "));
+    fix.push_str("add its line");
+    if bare.parse::<IpAddr>().is_ok() {
+        fix = format!("nodes have numbers or names, and no IP addresses: {fix}");
+    }
+    (cause, fix)
+}
+
+/// Some of the nodes that there are, if there are any.
+fn known(file: &HostsFile) -> Option<String> {
+    let hosts = file.hosts();
+    let title = |entry: Entry<'_>| match entry.name() {
+        Some(name) => format!("{} ({name})", entry.node()),
+        None => entry.node().to_string(),
+    };
+    let shown: Vec<_> = hosts.entries().take(MOST_SHOWN).map(title).collect();
+    let shown = shown.join(", ");
+    match hosts.len().saturating_sub(MOST_SHOWN) {
+        0 => Some(shown).filter(|shown| !shown.is_empty()),
+        others => Some(format!("{shown} or one of {others} others")),
+    }
 }
 
 /// Prints what was found; it fails if anything is wrong.

@@ -43,7 +43,7 @@ use clap::{Args, Subcommand};
 use prp_node::descriptors;
 use prp_sock::{Controller, reset_all};
 
-use crate::argument::peer_port;
+use crate::argument::{number, peer_port};
 use crate::exit::{Failure, help};
 use crate::policy::Policy;
 use crate::signals::{Signals, die_of};
@@ -121,7 +121,7 @@ struct Common {
     no_crc: bool,
 
     /// Rounds of each transport; figures are medians over them [default: 5]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=1000))]
     rounds: Option<u32>,
 
     /// Write everything measured to this file; without one, or to -, in place of the table to

@@ -14,7 +14,7 @@ use nix::unistd::geteuid;
 use prp_proto::addr::NodeId;
 use prp_proto::wire::{Flags, NodeKind};
 
-use crate::argument::seconds;
+use crate::argument::{number, seconds};
 use crate::exit::{Code, Failure, help, print_line, unwritten};
 use crate::probe::{ProbeReply, Prober};
 use crate::signals::Signals;
@@ -46,7 +46,7 @@ pub(crate) struct PingArgs {
     /// The node: a name or number in prphosts
     node: String,
     /// How often to ask [default: until Ctrl-C]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = number::<u32>(1..=u32::MAX.into()))]
     count: Option<u32>,
     /// Seconds from one to the next; only root may have less than 0.002
     #[arg(short, long, value_name = "SECS", default_value = "1", value_parser = seconds)]
@@ -56,7 +56,7 @@ pub(crate) struct PingArgs {
     #[arg(short, long, conflicts_with = "interval")]
     flood: bool,
     /// Bytes of padding, which come back
-    #[arg(short, long, value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u16).range(..=60000))]
+    #[arg(short, long, value_name = "BYTES", default_value_t = 32, value_parser = number::<u16>(0..=60_000))]
     size: u16,
     /// End after this number of seconds, whatever has been answered
     #[arg(short = 'w', long, value_name = "SECS", value_parser = seconds)]
@@ -74,7 +74,7 @@ pub(crate) struct PingArgs {
     #[arg(short, long)]
     quiet: bool,
     /// Routers the echo may cross
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u8).range(..=15))]
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = number::<u8>(0..=15))]
     routers: u8,
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
@@ -249,7 +249,7 @@ impl PingArgs {
         if geteuid().is_root() || !self.flood && self.interval >= SHORTEST {
             return Ok(());
         }
-        let text = "only root may flood, or ask more often than every 0.002 seconds";
+        let text = "only root may flood, or ask more often than every 0.002 seconds: `sudo`, or `-i 0.002`";
         Err(Failure::new(Code::NotPermitted, text))
     }
 }

@@ -138,6 +138,11 @@ impl Prober {
         Ok(node)
     }
 
+    /// That no node is called `name`, and what to do about it.
+    pub(crate) fn unknown(&self, name: &str) -> (String, String) {
+        hosts::unknown(&self.file, name)
+    }
+
     /// The first node on the way to `node`.
     pub(crate) fn first_hop(&self, node: NodeId) -> Option<NodeId> {
         Some(self.forwarder.routes().lookup(node).next_hops().first()?.node)

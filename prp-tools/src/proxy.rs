@@ -68,7 +68,11 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
-            Some(("tcp", rest)) if rest.contains(':') => Ok(Self::Tcp(rest.to_owned())),
+            Some(("tcp", rest)) if rest.contains(':') => {
+                let (_, number) = rest.rsplit_once(':').unwrap_or_default();
+                port(number)?;
+                Ok(Self::Tcp(rest.to_owned()))
+            }
             Some(("prp", rest)) => match rest.rsplit_once(':') {
                 Some((node, number)) => {
                     Ok(Self::Prp { node: Some(node.to_owned()), port: port(number)? })
@@ -127,10 +131,20 @@ pub(crate) fn run(args: &ProxyArgs) -> Result<(), Failure> {
         }
         Address::Prp { node: Some(node), port } => {
             let node = hosts::find(&hosts::load(&path)?, node)?;
+            check_permission(&builder)?;
             Target::Prp(Box::new(builder.clone()), node, Port::new(*port))
         }
     };
-    let failed = |e: io::Error| Failure::network(format_args!("listening at {}", args.from), &e);
+    let failed = |e: io::Error| {
+        let is_low =
+            matches!(args.from, Address::Tcp(_)) && e.kind() == ErrorKind::PermissionDenied;
+        let fix = if is_low {
+            " (ports below 1024 need CAP_NET_BIND_SERVICE; or take another)"
+        } else {
+            ""
+        };
+        Failure::network(format_args!("listening at {}{fix}", args.from), &e)
+    };
     let listener = match &args.from {
         Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address).map_err(failed)?),
         Address::Prp { node: Some(_), .. } => {
@@ -142,6 +156,15 @@ pub(crate) fn run(args: &ProxyArgs) -> Result<(), Failure> {
         }
     };
     serve(args, &listener, &target).map_err(failed)
+}
+
+/// Whether this process may send at all: no client should be the first to find out. Devices may
+/// come later.
+fn check_permission(builder: &Builder) -> Result<(), Failure> {
+    match builder.bind(Port::new(0)) {
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => Err(Failure::network("PRP", &e)),
+        _ => Ok(()),
+    }
 }
 
 fn serve(args: &ProxyArgs, listener: &Listener, target: &Target) -> io::Result<()> {
@@ -281,7 +304,16 @@ mod tests {
             let address: Address = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
             assert_eq!(address.to_string(), text);
         }
-        for text in ["80", "tcp:80", "udp:1:2", "prp:", "prp:beta:http", "prp:beta:65536"] {
+        for text in [
+            "80",
+            "tcp:80",
+            "tcp:localhost:http",
+            "tcp:[::1]:65536",
+            "udp:1:2",
+            "prp:",
+            "prp:beta:http",
+            "prp:beta:65536",
+        ] {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::argument::seconds;
+use crate::argument::{number, seconds};
 use crate::exit::{Code, Failure, help, print_line};
 use crate::hosts::names::Names;
 use crate::signals::Signals;
@@ -41,7 +41,7 @@ pub(crate) struct TopArgs {
     #[arg(short, long, value_name = "SECS", value_parser = delay, default_value = "1")]
     delay: Duration,
     /// End after this number of samples
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::<u64>(1..=u64::MAX))]
     count: Option<u64>,
     /// Print text, a block for each sample, and read no keys
     #[arg(short, long)]

@@ -8,7 +8,7 @@ use prp_proto::addr::NodeId;
 use prp_proto::wire::{Flags, NodeKind};
 use serde::Serialize;
 
-use crate::argument::seconds;
+use crate::argument::{number, seconds};
 use crate::exit::{Code, Failure, help, print_line};
 use crate::probe::{ProbeReply, Prober};
 
@@ -27,7 +27,7 @@ pub(crate) struct TraceArgs {
     /// The node: a name or number in prphosts
     node: String,
     /// How often to ask each router
-    #[arg(short = 'q', long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=10))]
+    #[arg(short = 'q', long, value_name = "N", default_value_t = 3, value_parser = number::<u8>(1..=10))]
     queries: u8,
     /// Seconds to wait for an answer
     #[arg(short, long, value_name = "SECS", default_value = "1", value_parser = seconds)]

@@ -216,7 +216,8 @@ fn resolve__an_unknown_node_is_5() {
     for name in ["omega", "77"] {
         let (code, out, err) = run(&["hosts", "resolve", name], path(&file));
         assert_eq!((code, out.as_str()), (Some(5), ""), "{name}");
-        assert_eq!(err, format!("prp: no node {name} in {}\n", path(&file)));
+        let nodes = "name 1 (alpha), 2 (beta), 8 (delta), or add its line";
+        assert_eq!(err, format!("prp: no node {name} in {}; {nodes}\n", path(&file)));
     }
 }
 
@@ -242,7 +243,8 @@ fn any__an_unknown_name_is_5() {
         for args in [&["cat", name, "7"][..], &["perf", "latency", name]] {
             let (code, out, err) = run(args, path(&file));
             assert_eq!((code, out.as_str()), (Some(5), ""), "{args:?}: {err}");
-            assert_eq!(err, format!("prp: no node {name} in {}\n", path(&file)));
+            let nodes = "name 1 (alpha), 2 (beta), 8 (delta), or add its line";
+            assert_eq!(err, format!("prp: no node {name} in {}; {nodes}\n", path(&file)));
         }
     }
 }
@@ -318,7 +320,10 @@ fn summary__of_no_runs_and_of_what_is_no_run() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let dir_path = dir.path().to_str().expect("a name in ASCII");
     let (code, _, err) = run(&["perf", "summary", dir_path], "/nowhere");
-    assert_eq!((code, err), (Some(1), format!("prp: {dir_path}: no runs here\n")));
+    assert!(
+        code == Some(1) && err.starts_with(&format!("prp: {dir_path}: no runs here; ")),
+        "{err}"
+    );
     std::fs::write(dir.path().join("connect.json"), "{\"ratios\": {\"tcp\": 1.5}}").expect("room");
     let (code, out, err) = run(&["perf", "summary", dir_path], "/nowhere");
     assert_eq!((code, err.as_str()), (Some(0), ""));

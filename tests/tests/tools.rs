@@ -427,7 +427,16 @@ fn ping__without_the_privilege_says_what_is_missing() {
     }
     let node = topology.node(1);
     let program = TempFile::copy(prp().to_str().expect("a plain name"));
-    for words in [&["ping", "2"][..], &["trace", "2"], &["cat", "2", "7000"]] {
+    for words in [
+        &["ping", "2"][..],
+        &["trace", "2"],
+        &["cat", "2", "7000"],
+        &["cat", "-l", "7000"],
+        &["perf", "serve"],
+        &["perf", "latency", "2"],
+        &["proxy", "tcp:127.0.0.1:0", "prp:2:7000"],
+        &["proxy", "prp:7000", "tcp:127.0.0.1:80"],
+    ] {
         let mut command = node.command("setpriv");
         command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--reuid", "65534"]);
         command.arg("--clear-groups").arg(program.path()).args(words);

@@ -93,7 +93,10 @@ fn path_of(paths: &Paths, node: NodeId) -> &Path {
 }
 
 fn read_all(folder: &Path) -> Result<(Paths, BTreeMap<NodeId, Hosts>), Vec<Finding>> {
-    let broken = |e: std::io::Error| vec![Finding::new(folder, e.to_string())];
+    let broken = |e: std::io::Error| {
+        let fix = "name a folder that is there and that this user may read";
+        vec![Finding { fix: Some(fix.into()), ..Finding::new(folder, e.to_string()) }]
+    };
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(broken)? {
         let path = entry.map_err(broken)?.path();

@@ -9,7 +9,7 @@ use prp_proto::addr::{NodeId, UDP_PORTS};
 use prp_proto::wire::{Flags, NodeKind};
 
 use super::finding::Finding;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::probe::{ProbeReply, Prober};
 
 /// Small echoes: enough to see a loss of 20 % in 99 % of cases, and few enough for a router that
@@ -53,7 +53,13 @@ pub(super) fn findings(name: &str, hosts: Option<&Path>) -> Vec<Finding> {
 
 fn examine(name: &str, hosts: Option<&Path>) -> Result<Vec<Finding>, Failure> {
     let mut prober = Prober::open(hosts)?;
-    let node = prober.resolve(name)?;
+    let node = match prober.resolve(name) {
+        Err(e) if e.is(Code::Unreachable) => {
+            let (cause, fix) = prober.unknown(name);
+            return Ok(vec![Finding::fault("way", cause, &fix)]);
+        }
+        node => node?,
+    };
     let title = prober.name(node);
     let mut number = 0;
     let small = ask(&mut prober, node, &mut number, ECHOES, 0)?;

@@ -32,7 +32,11 @@ impl Reader {
     /// # Errors
     /// It cannot be read, or is no capture.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let reader = create_reader(CAPACITY, File::open(path)?).map_err(|e| invalid(&e))?;
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        let reader = create_reader(CAPACITY, file).map_err(|e| invalid(&e))?;
         Ok(Self { reader, interfaces: Vec::new(), legacy_units: 1_000_000, is_ethernet: true })
     }
 
@@ -97,7 +101,10 @@ fn time(at: u64, units: u64, offset: i64) -> Duration {
 }
 
 fn invalid(error: &PcapError<&[u8]>) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("no capture file, or a damaged one: {error}"))
+    io::Error::new(
+        ErrorKind::InvalidData,
+        format!("expected pcap or pcapng, as `prp dump -w` writes, whole: {error}"),
+    )
 }
 
 /// A pcapng file that is written, whole after each piece.

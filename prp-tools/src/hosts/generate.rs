@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use prp_proto::plan::Plan;
 
+use crate::argument::any;
 use crate::exit::{Code, Failure, help};
 
 /// Where to write, and what.
@@ -17,14 +18,14 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "DIR", global = true, conflicts_with = "node")]
     out: Option<PathBuf>,
     /// Print the prphosts of this node
-    #[arg(long, value_name = "NUMBER", global = true)]
+    #[arg(long, value_name = "NUMBER", global = true, value_parser = any::<u16>)]
     node: Option<u16>,
     /// Print all links and the prphosts of all nodes, as netns-scripts/topo takes them
     #[arg(long, global = true, conflicts_with_all = ["out", "node", "udp"])]
     plan: bool,
     /// UDP addresses, of which node 1 has this one and the others the following: all nodes reach
     /// each other by the IP network, whatever the shape, and have the same prphosts
-    #[arg(long, value_name = "ADDRESS", global = true)]
+    #[arg(long, value_name = "ADDRESS", global = true, value_parser = ip)]
     udp: Option<IpAddr>,
 }
 
@@ -35,34 +36,44 @@ enum Shape {
     #[command(after_help = help("  prp hosts generate chain 5 --out hosts\n"))]
     Chain {
         /// How many
+        #[arg(value_parser = any::<u16>)]
         nodes: u16,
     },
     /// Nodes around a switch
     #[command(after_help = help("  prp hosts generate star 5 --out hosts\n"))]
     Star {
         /// How many
+        #[arg(value_parser = any::<u16>)]
         nodes: u16,
     },
     /// A chain whose ends are linked too
     #[command(after_help = help("  prp hosts generate ring 5 --out hosts\n"))]
     Ring {
         /// How many
+        #[arg(value_parser = any::<u16>)]
         nodes: u16,
     },
     /// The corners of a cube, which differ in one bit from those they are linked to
     #[command(after_help = help("  prp hosts generate hypercube 3 --out hosts\n"))]
     Hypercube {
         /// Of how many dimensions
+        #[arg(value_parser = any::<u16>)]
         dimensions: u16,
     },
     /// A root, its children, and theirs
     #[command(after_help = help("  prp hosts generate tree 2 3 --out hosts\n"))]
     Tree {
         /// How many children a node has
+        #[arg(value_parser = any::<u16>)]
         children: u16,
         /// How many levels below the root
+        #[arg(value_parser = any::<u16>)]
         depth: u16,
     },
+}
+
+fn ip(text: &str) -> Result<IpAddr, &'static str> {
+    text.parse().map_err(|_| "expected an IP address such as 10.0.0.1")
 }
 
 /// Runs it; what to print.
@@ -120,10 +131,10 @@ fn over_udp(nodes: u16, first: IpAddr) -> Result<String, Failure> {
 }
 
 fn write_all(last: u16, hosts: impl Fn(u16) -> String, folder: &Path) -> Result<String, Failure> {
-    std::fs::create_dir_all(folder).map_err(|e| Failure::local(folder.display(), &e))?;
+    std::fs::create_dir_all(folder).map_err(|e| Failure::writing(folder, &e))?;
     for node in 1..=last {
         let path = folder.join(format!("prphosts.{node}"));
-        std::fs::write(&path, hosts(node)).map_err(|e| Failure::local(path.display(), &e))?;
+        std::fs::write(&path, hosts(node)).map_err(|e| Failure::writing(&path, &e))?;
     }
     Ok(format!("{0}/prphosts.1 to {0}/prphosts.{last}", folder.display()))
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use prp_proto::hosts::{Entry, HopTarget};
 use serde::Serialize;
 
-use super::{find, load, path_or_default};
+use super::{find, load, path_or_default, unknown};
 use crate::exit::{Code, Failure, help};
 
 /// Print the line of a node, found by name or number.
@@ -56,7 +56,8 @@ pub(super) fn run(args: &ResolveArgs) -> Result<String, Failure> {
     let file = load(&path_or_default(args.hosts.as_deref()))?;
     let node = find(&file, &args.name)?;
     let entry = file.hosts().entry(node).ok_or_else(|| {
-        Failure::new(Code::Unreachable, format!("no node {node} in {}", file.path().display()))
+        let (cause, fix) = unknown(&file, &node.to_string());
+        Failure::new(Code::Unreachable, format!("{cause}; {fix}"))
     })?;
     if !args.json {
         return Ok(entry.to_string());

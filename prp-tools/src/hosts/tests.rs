@@ -15,10 +15,24 @@ fn find__a_node_that_has_a_line() {
     for name in ["9", "beta", "0", "65535", ""] {
         let failure = find(&file, name).expect_err("no such node");
         let path = text.path().display();
-        assert_eq!(failure, Failure::new(Code::Unreachable, format!("no node {name} in {path}")));
+        let expected = format!("no node {name} in {path}; name 1 (alpha), 2, or add its line");
+        assert_eq!(failure, Failure::new(Code::Unreachable, expected));
     }
     for name in ["10.0.0.3", "[::]"] {
         let failure = find(&file, name).expect_err("no node");
-        assert!(failure.text().ends_with("numbers or names, and no IP addresses"), "{failure:?}");
+        assert!(failure.text().contains("numbers or names, and no IP addresses: "), "{failure:?}");
     }
+}
+
+#[test]
+fn unknown__names_some_of_many_nodes_and_none_of_none() {
+    let file = |text: &str| {
+        let mut file = NamedTempFile::new().expect("a temporary file");
+        file.write_all(text.as_bytes()).expect("room");
+        load(file.path()).expect("no mistakes")
+    };
+    let many: String = (1..=64).map(|node| format!("{node} udp:10.0.0.{node} n{node}\n")).collect();
+    let (_, fix) = unknown(&file(&many), "omega");
+    assert!(fix.starts_with("name 1 (n1), 2 (n2), ") && fix.contains("8 (n8) or one of 56 others"));
+    assert_eq!(unknown(&file("ethertype 0x88b5\n"), "omega").1, "add its line");
 }

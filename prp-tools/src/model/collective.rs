@@ -4,12 +4,13 @@ mod mesh;
 mod pattern;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use nix::time::{ClockId, clock_gettime};
 
 use super::output::print;
+use crate::argument::{any, number};
 use crate::exit::{Code, Failure};
 use crate::hosts;
 use mesh::{Mesh, ProcessAddress};
@@ -38,7 +39,7 @@ pub(crate) struct CollectiveArgs {
     transport: Transport,
 
     /// This process: its number among the addresses
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = any::<usize>)]
     rank: usize,
 
     /// Where each process listens: NODE:PORT for PRP, ADDRESS:PORT for TCP
@@ -51,16 +52,17 @@ pub(crate) struct CollectiveArgs {
 
     /// Numbers of processes that take part, the first of all in each case
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', required = true)]
+    #[arg(value_parser = any::<usize>)]
     processes: Vec<usize>,
 
     /// Bytes in a message
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', required = true)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=MOST_BYTES))]
+    #[arg(value_parser = number::<u64>(1..=MOST_BYTES))]
     bytes: Vec<u64>,
 
     /// Measurements of each
     #[arg(long, value_name = "N", default_value_t = 5)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(value_parser = number::<u32>(1..=100_000))]
     rounds: u32,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
@@ -89,6 +91,7 @@ pub(super) fn run(args: &CollectiveArgs) -> Result<(), Failure> {
         ));
     }
     let path = hosts::path_or_default(args.hosts.as_deref());
+    check_addresses(args, &path)?;
     let mesh = Mesh::join(args.transport, args.rank, &args.addresses, &path)?;
     let measured = play(args, &mesh).map_err(|e| Failure::network("a collective", &e))?;
     if args.rank == 0 {
@@ -96,6 +99,28 @@ pub(super) fn run(args: &CollectiveArgs) -> Result<(), Failure> {
         print(&measured.join("\n"))?;
     }
     Ok(())
+}
+
+/// Whether there are such addresses: a process that waits for one cannot tell it from one that
+/// starts late.
+fn check_addresses(args: &CollectiveArgs, path: &Path) -> Result<(), Failure> {
+    match args.transport {
+        Transport::Prp => {
+            let file = hosts::load(path)?;
+            let mut addresses = args.addresses.iter();
+            addresses.try_for_each(|address| hosts::find(&file, address.host()).map(drop))
+        }
+        Transport::Tcp => {
+            let unusable = |address: &&ProcessAddress| address.socket_addr().is_none();
+            match args.addresses.iter().find(unusable) {
+                Some(address) => {
+                    let text = format!("{address}: TCP needs an address: ADDRESS:PORT");
+                    Err(Failure::new(Code::Usage, text))
+                }
+                None => Ok(()),
+            }
+        }
+    }
 }
 
 /// All measurements; a line for each, at process 0.

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::fitting::{Name, Resampling, fitted, ranked, setting};
 use super::input::Input;
 use super::{blind_spots, output};
+use crate::argument::any;
 use crate::exit::Failure;
 use terms::Term;
 
@@ -24,11 +25,11 @@ pub(crate) struct ExplainArgs {
     input: Input,
 
     /// Bytes in the message
-    #[arg(short, long, value_name = "BYTES", default_value_t = 64)]
+    #[arg(short, long, value_name = "BYTES", default_value_t = 64, value_parser = any::<u64>)]
     size: u64,
 
     /// Routers on its path
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = any::<u32>)]
     over: u32,
 
     /// The model; without it the one with the least AIC

@@ -6,6 +6,7 @@ use prp_model::export::{latex, loggopsim, python, simgrid};
 use super::fitting::{Name, Resampling, fitted, ranked};
 use super::input::Input;
 use super::{blind_spots, output};
+use crate::argument::number;
 use crate::exit::{Failure, notice};
 
 /// Write a fitted model in the form of another program.
@@ -29,7 +30,7 @@ pub(crate) struct ExportArgs {
 
     /// Hosts of the platform, for SimGrid
     #[arg(long, value_name = "N", default_value_t = 16)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(value_parser = number::<u32>(1..=100_000))]
     nodes: u32,
 }
 

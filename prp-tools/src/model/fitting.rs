@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use prp_model::fit::{Fit, Model, Options, Sample, Setting, fit};
 use prp_model::unit::{Bytes, Hops};
 
+use crate::argument::any;
 use crate::exit::{Code, Failure};
 
 /// A model's name.
@@ -43,7 +44,7 @@ impl From<Name> for Model {
 #[derive(Copy, Clone, Debug, Args)]
 pub(super) struct Resampling {
     /// What everything random comes from
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = any::<u64>)]
     seed: u64,
 
     /// Data sets that are made and fitted for the intervals: 19 or more, or 0 for those of

@@ -11,6 +11,7 @@ use prp_model::hiding::{Fraction, Machine, Program};
 use serde_json::json;
 
 use super::{blind_spots, output};
+use crate::argument::number;
 use crate::exit::{Code, Failure};
 use machines::NamedMachine;
 use numbers::{MessageCount, Range};
@@ -46,7 +47,7 @@ pub(crate) struct GainArgs {
 
     /// Processors [default: 2; with --lambda: up to 1000]
     #[arg(long, value_name = "P")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    #[arg(value_parser = number::<u32>(1..=100_000_000))]
     processors: Option<u32>,
 
     /// Messages one after another, q: a number, or with --lambda also p or sqrt(p)

@@ -8,6 +8,7 @@ use prp_model::unit::Hops;
 
 use super::live::{self, LiveArgs};
 use super::read::{self, Format};
+use crate::argument::any;
 use crate::exit::{Code, Failure};
 
 /// Measurements to fit models to.
@@ -28,15 +29,15 @@ pub(super) struct Input {
     transport: String,
 
     /// Routers that all messages passed, where the files do not say
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = any::<u32>)]
     hops: Option<u32>,
 
     /// Leave larger messages out
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = any::<u64>)]
     max_bytes: Option<u64>,
 
     /// Leave smaller messages out
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = any::<u64>)]
     min_bytes: Option<u64>,
 
     #[command(flatten)]
@@ -111,7 +112,7 @@ struct Text {
 impl Text {
     fn read(path: &PathBuf) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| Failure::local(&name, &e))?;
+        let text = std::fs::read_to_string(path).map_err(|e| Failure::reading(path, &e))?;
         Ok(Self { name, text })
     }
 

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
+use crate::argument::peer_port;
 use crate::exit::{Code, Failure};
 
 /// How to measure.
@@ -18,7 +19,7 @@ pub(super) struct LiveArgs {
     live: Option<String>,
 
     /// The server's PRP port
-    #[arg(long, value_name = "PORT", requires = "live")]
+    #[arg(long, value_name = "PORT", requires = "live", value_parser = peer_port)]
     port: Option<u16>,
 
     /// Seconds of measuring for each transport

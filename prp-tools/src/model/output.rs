@@ -23,7 +23,7 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes a text to a file.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|e| Failure::local(path.display(), &e))
+    fs::write(path, text).map_err(|e| Failure::writing(path, &e))
 }
 
 /// A failure of a file with what is wrong in it.

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::fitting::{Name, Resampling, fitted, ranked, setting};
 use super::input::Input;
 use super::{blind_spots, output, reduce};
+use crate::argument::any;
 use crate::exit::Failure;
 
 /// Predict how long messages take.
@@ -27,11 +28,11 @@ pub(crate) struct PredictArgs {
     input: Input,
 
     /// Bytes in a message; may be given several times
-    #[arg(short, long = "size", value_name = "BYTES", required = true)]
+    #[arg(short, long = "size", value_name = "BYTES", required = true, value_parser = any::<u64>)]
     sizes: Vec<u64>,
 
     /// Routers on the path, for a fit
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = any::<u32>)]
     over: u32,
 
     /// The model, for a fit; without it the one with the least AIC

@@ -38,7 +38,7 @@ pub(crate) struct ReduceArgs {
 
 /// Reads a graph.
 pub(super) fn load(path: &Path) -> Result<Graph, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::local(path.display(), &e))?;
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::reading(path, &e))?;
     Graph::parse(&text).map_err(|e| output::wrong(path, e))
 }
 

@@ -14,6 +14,7 @@ use super::report::{Ends, Figure, Report, losses};
 use super::rotation::Rotation;
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
+use crate::argument::number;
 use crate::exit::{Code, Failure};
 
 /// Measure connections per second: one after another, each with a full handshake, a byte each way
@@ -28,7 +29,7 @@ pub(crate) struct ConnectArgs {
 
     /// Connections with each transport, all rounds together
     #[arg(short, long, value_name = "N", default_value_t = 5000)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(value_parser = number::<u64>(1..=100_000_000))]
     count: u64,
 }
 

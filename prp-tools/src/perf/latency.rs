@@ -13,6 +13,7 @@ use super::rotation::Rotation;
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
 use super::{Common, seconds};
+use crate::argument::number;
 use crate::exit::{Code, Failure};
 
 /// Measure the one-way latency of small messages by ping-pong.
@@ -30,12 +31,12 @@ pub(crate) struct LatencyArgs {
 
     /// Bytes in a message
     #[arg(short, long, value_name = "BYTES", default_value_t = 64)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    #[arg(value_parser = number::<u64>(1..=1 << 20))]
     size: u64,
 
     /// Meanwhile write to this number of other connections of the same programs, without a break
     #[arg(short, long, value_name = "K", default_value_t = 0)]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
+    #[arg(value_parser = number::<u32>(0..=4096))]
     beside: u32,
 
     /// Seconds for each transport, all rounds together

@@ -171,7 +171,7 @@ pub(super) fn publish(json: Option<&Path>, text: &str, table: &[String]) -> Resu
     let printed = print(&table.join("\n"));
     if let Some(path) = json {
         let written = File::create(path).and_then(|mut file| writeln!(file, "{text}"));
-        written.map_err(|e| Failure::local(path.display(), &e))?;
+        written.map_err(|e| Failure::writing(path, &e))?;
     }
     printed
 }
@@ -186,7 +186,7 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let opened = OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(|e| Failure::local(path.display(), &e))?;
+    opened.map_err(|e| Failure::writing(path, &e))?;
     if is_new {
         let _ = fs::remove_file(path);
     }

@@ -138,7 +138,7 @@ struct Run {
 
 impl Run {
     fn read(path: &Path) -> Result<Self, Failure> {
-        let text = fs::read_to_string(path).map_err(|e| Failure::local(path.display(), &e))?;
+        let text = fs::read_to_string(path).map_err(|e| Failure::reading(path, &e))?;
         Self::of(&text).ok_or_else(|| {
             let text = format!("{}: not what `bench --json` writes", path.display());
             Failure::new(Code::Failed, text)

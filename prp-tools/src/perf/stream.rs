@@ -20,6 +20,7 @@ use super::rotation::Rotation;
 use super::session::{Leg, Session};
 use super::transport::{Transport, WaitMode};
 use super::{Common, DEFAULT_ROUNDS, flow, parallel, seconds};
+use crate::argument::number;
 use crate::exit::{Code, Failure};
 
 /// Measure goodput: bytes that have arrived, by the time until the server had the last one.
@@ -40,11 +41,12 @@ pub(crate) struct StreamArgs {
 
     /// Send this number of bytes with each transport instead, all rounds and streams together
     #[arg(short, long, value_name = "N", conflicts_with = "time")]
+    #[arg(value_parser = number::<u64>(1..=u64::MAX))]
     bytes: Option<u64>,
 
     /// Connections at a time
     #[arg(short, visible_short_alias = 'P', long, value_name = "K", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(value_parser = number::<u32>(1..=4096))]
     streams: u32,
 
     /// Send both ways at once; the figure is the sum

@@ -6,7 +6,7 @@ mod plot;
 mod runs;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
@@ -47,14 +47,16 @@ pub(crate) struct SummaryArgs {
 
 /// Runs `prp perf summary`.
 pub(super) fn run(args: &SummaryArgs) -> Result<(), Failure> {
-    let named = |path: &Path, e| Failure::local(path.display(), &e);
-    let runs = Runs::read(&args.dir).map_err(|e| named(&args.dir, e))?;
+    let runs = Runs::read(&args.dir).map_err(|e| Failure::reading(&args.dir, &e))?;
     if runs.is_empty() {
-        let text = format!("{}: no runs here", args.dir.display());
+        let text = format!(
+            "{}: no runs here; `netns-scripts/bench --keep DIR` writes them",
+            args.dir.display()
+        );
         return Err(Failure::new(Code::Failed, text));
     }
     if let Some(dir) = &args.svg {
-        fs::create_dir_all(dir).map_err(|e| named(dir, e))?;
+        fs::create_dir_all(dir).map_err(|e| Failure::writing(dir, &e))?;
         plot::all(&runs, dir)?;
     }
     let bars = bars::all(&runs);

@@ -97,7 +97,7 @@ impl End {
         let (node, port_text) = text.split_once(':').map_or((text, None), |(n, p)| (n, Some(p)));
         let node = match node {
             "" | "*" => None,
-            name => Some(node_number(name)?),
+            name => Some(hosts::number(name)?),
         };
         let port = port_text.map(port).transpose();
         Ok(Self { node, port: port.map_err(|text| Failure::new(Code::Usage, text))? })
@@ -107,15 +107,6 @@ impl End {
         self.node.is_none_or(|wanted| wanted == node)
             && self.port.is_none_or(|wanted| wanted == port)
     }
-}
-
-/// The number of a node, which may be a name in prphosts.
-fn node_number(name: &str) -> Result<u16, Failure> {
-    if let Ok(number) = name.parse() {
-        return Ok(number);
-    }
-    let file = hosts::load(&hosts::path_or_default(None))?;
-    Ok(hosts::find(&file, name)?.number())
 }
 
 fn port(text: &str) -> Result<u16, String> {

@@ -41,6 +41,18 @@ impl FromStr for ProcessAddress {
     }
 }
 
+impl ProcessAddress {
+    /// A node, or an address.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Its socket address, if the host is an IP address.
+    pub(super) fn socket_addr(&self) -> Option<SocketAddr> {
+        self.host.parse().ok().map(|host: IpAddr| SocketAddr::new(host, self.port))
+    }
+}
+
 impl fmt::Display for ProcessAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
@@ -196,9 +208,7 @@ fn prp(hosts: &Path, processes: usize) -> Builder {
 }
 
 fn resolve(address: &ProcessAddress) -> io::Result<SocketAddr> {
-    let host: Result<IpAddr, _> = address.host.parse();
-    let host = host.map_err(|_| io::Error::other("TCP needs an address: ADDRESS:PORT"))?;
-    Ok(SocketAddr::new(host, address.port))
+    address.socket_addr().ok_or_else(|| io::Error::other("TCP needs an address: ADDRESS:PORT"))
 }
 
 /// A connection to a process that may not listen yet.

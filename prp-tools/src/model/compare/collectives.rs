@@ -41,7 +41,7 @@ pub(super) fn run(args: &CompareArgs, path: &Path) -> Result<(), Failure> {
             format!("the pairs do not tell {}: measure more numbers of them", not.join(", "));
         return Err(Failure::new(Code::Failed, text));
     };
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::local(path.display(), &e))?;
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::reading(path, &e))?;
     let measured = parse(&text).map_err(|what| output::wrong(path, what))?;
     let mut groups: Vec<(&str, Vec<f64>)> = Vec::new();
     let head = ["pattern", "processes", "bytes", "measured", "predicted", "error"];

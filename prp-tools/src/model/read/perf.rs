@@ -12,7 +12,11 @@ pub(super) fn samples(text: &str, transport: &str) -> Result<Vec<Sample>, ReadEr
     let results = &report["results"][transport];
     if results.is_null() {
         let known = names(&report).join(", ");
-        return Err(ReadError::new(format!("nothing of {transport} in it: there is {known}")));
+        let text = match known.as_str() {
+            "" => "no results in it: expected what `prp perf sweep --json` writes".to_owned(),
+            known => format!("nothing of {transport} in it: there is {known}"),
+        };
+        return Err(ReadError::new(text));
     }
     match report["command"].as_str() {
         Some("sweep") => {
