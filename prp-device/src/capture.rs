@@ -19,7 +19,7 @@ use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use crate::sys::capture_ring::{CaptureRing, RETIRE};
 use crate::sys::packet;
 use limit::Limit;
-use mirrors::{Mirror, MirrorServer};
+use mirrors::{MirrorServer, MirrorSource};
 
 /// How often to poll, in milliseconds, whether processes have copied frames: no process wakes the
 /// thread that waits for them. Their memory has room for those of 20 ms.
@@ -60,7 +60,7 @@ pub struct CaptureSocket {
     ring: CaptureRing,
     /// Where those processes ask; none if that name is taken: they do without AF_XDP then.
     server: Option<MirrorServer>,
-    mirrors: Vec<Mirror>,
+    mirrors: Vec<MirrorSource>,
     limit: Option<Limit>,
     /// Frames that were not copied in time, or not taken.
     lost: u64,

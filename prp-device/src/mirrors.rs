@@ -19,12 +19,12 @@ const MEMORY_TIMEOUT: Duration = Duration::from_millis(20);
 pub(super) struct Mirrors {
     /// There may be some: mostly there are none, and the lock is not worth taking.
     any: AtomicBool,
-    list: Mutex<Vec<Mirror>>,
+    list: Mutex<Vec<MirroredCapture>>,
 }
 
 /// A capture.
 #[derive(Debug)]
-struct Mirror {
+struct MirroredCapture {
     /// That of its packet socket.
     inode: u64,
     link: MirrorLink,
@@ -40,7 +40,7 @@ impl Mirrors {
         }
         let mirror = MirrorLink::connect(inode).and_then(|link| {
             let ring = MirrorRing::open(&link.receive(MEMORY_TIMEOUT)?, device)?;
-            Ok(Mirror { inode, link, ring })
+            Ok(MirroredCapture { inode, link, ring })
         });
         let Ok(mirror) = mirror else { return false };
         self.list.lock().push(mirror);
@@ -70,7 +70,7 @@ impl Mirrors {
 
 /// Copies frames that leave at the same time.
 pub(super) struct Copier<'a> {
-    list: MutexGuard<'a, Vec<Mirror>>,
+    list: MutexGuard<'a, Vec<MirroredCapture>>,
     time: u64,
 }
 

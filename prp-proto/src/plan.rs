@@ -103,7 +103,7 @@ impl core::fmt::Display for Plan {
 
 /// A route from one node to another: the first hop's two interfaces, and its metric.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-struct Route {
+struct PlannedRoute {
     own: usize,
     theirs: usize,
     metric: u32,
@@ -245,7 +245,7 @@ impl Plan {
         text: &mut String,
         node: u16,
         other: u16,
-        routes: &[Route],
+        routes: &[PlannedRoute],
     ) -> core::fmt::Result {
         if other == node {
             let own = self.neighbours[usize::from(node) - 1][0].0;
@@ -271,7 +271,7 @@ impl Plan {
     }
 
     /// The routes from `node` to all nodes, by number from 1, best first.
-    fn routes(&self, node: u16) -> Vec<Vec<Route>> {
+    fn routes(&self, node: u16) -> Vec<Vec<PlannedRoute>> {
         let neighbours = &self.neighbours[usize::from(node) - 1];
         // Nodes on the same switch, which are reached directly and not through a router.
         let beside: BTreeSet<u16> = neighbours
@@ -280,13 +280,18 @@ impl Plan {
             .filter_map(|(_, theirs)| self.node_at(*theirs))
             .collect();
         let none = BTreeSet::new();
-        let mut found: Vec<Vec<(u32, u32, Route)>> = vec![Vec::new(); usize::from(self.nodes)];
+        let mut found: Vec<Vec<(u32, u32, PlannedRoute)>> =
+            vec![Vec::new(); usize::from(self.nodes)];
         for (rank, (own, theirs)) in (0..).zip(neighbours) {
             let Some(next) = self.node_at(*theirs) else { continue };
             let barred = if beside.contains(&next) { &beside } else { &none };
             for (at, distance) in self.distances(node, next, barred).into_iter().enumerate() {
                 let Some(distance) = distance else { continue };
-                found[at].push((distance, rank, Route { own: *own, theirs: *theirs, metric: 0 }));
+                found[at].push((
+                    distance,
+                    rank,
+                    PlannedRoute { own: *own, theirs: *theirs, metric: 0 },
+                ));
             }
         }
         found.into_iter().map(rank_routes).collect()
@@ -318,11 +323,11 @@ impl Plan {
     }
 }
 
-fn rank_routes(mut found: Vec<(u32, u32, Route)>) -> Vec<Route> {
+fn rank_routes(mut found: Vec<(u32, u32, PlannedRoute)>) -> Vec<PlannedRoute> {
     found.sort_unstable_by_key(|(distance, rank, _)| (*distance, *rank));
     found.truncate(usize::from(MAX_DEGREE));
     let shortest = found.first().map_or(0, |best| best.0);
-    let ranked = found.into_iter().enumerate().map(|(i, (distance, rank, route))| Route {
+    let ranked = found.into_iter().enumerate().map(|(i, (distance, rank, route))| PlannedRoute {
         metric: if i == 0 { 0 } else { LINK_WEIGHT * (distance - shortest) + rank },
         ..route
     });

@@ -40,7 +40,7 @@ pub(crate) struct AckNews {
 
 /// What a policy concluded.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
-pub(crate) struct Verdict {
+pub(crate) struct LossVerdict {
     /// Segments newly taken for lost.
     pub(crate) lost: u32,
     /// The earliest transmission among them, in the order of transmissions.
@@ -85,7 +85,8 @@ pub(crate) trait Policy: fmt::Debug + Sync {
     fn retains(&self) -> bool;
 
     /// Sending: marks what an acknowledgement reveals as lost.
-    fn on_ack(&self, state: &mut RecoveryState, flight: &mut Flight, news: &AckNews) -> Verdict;
+    fn on_ack(&self, state: &mut RecoveryState, flight: &mut Flight, news: &AckNews)
+    -> LossVerdict;
 }
 
 /// The policy behind a negotiated reliability.

@@ -25,14 +25,14 @@ pub const MAX_NEXT_HOPS: usize = 16;
 pub struct RouteTable {
     local: NodeId,
     /// By node number, up to the highest in the file.
-    slots: Box<[Slot]>,
+    slots: Box<[TableEntry]>,
     /// The lists that slots point into, one after another.
     hops: Box<[NextHop]>,
     choice: bool,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Slot {
+enum TableEntry {
     Local,
     Via { start: u32, len: u8 },
     NoRoute(NoRoute),
@@ -98,13 +98,13 @@ impl RouteTable {
     #[inline]
     pub fn lookup(&self, node: NodeId) -> Route<'_> {
         match self.slots.get(usize::from(node.number())) {
-            Some(Slot::Local) => Route::Local,
-            Some(&Slot::Via { start, len }) => {
+            Some(TableEntry::Local) => Route::Local,
+            Some(&TableEntry::Via { start, len }) => {
                 let start = start as usize;
                 let hops = self.hops.get(start..start + usize::from(len));
                 Route::Via(hops.unwrap_or_default())
             }
-            Some(&Slot::NoRoute(why)) => Route::NoRoute(why),
+            Some(&TableEntry::NoRoute(why)) => Route::NoRoute(why),
             None => Route::NoRoute(NoRoute::Unknown),
         }
     }

@@ -2,4 +2,4 @@
 
 mod pair;
 
-pub use pair::{Direction, Pair, Rule, Side, Verdict};
+pub use pair::{Direction, FrameAction, Pair, Rule, Side};

@@ -57,7 +57,7 @@ impl Body {
 }
 
 #[derive(Copy, Clone, Debug)]
-struct Entry {
+struct BatchEntry {
     device: DeviceId,
     to: LinkAddr,
     conn: Option<ConnHandle>,
@@ -75,7 +75,7 @@ struct Entry {
 #[derive(Debug)]
 pub struct TransmitBatch {
     scratch: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<BatchEntry>,
     bytes: usize,
     max_frames: usize,
     max_bytes: usize,
@@ -269,6 +269,6 @@ impl TransmitBatch {
     ) {
         let (at, front, device, to) = (at as u32, front as u32, path.device, path.to);
         self.bytes += front as usize + usize::from(tail) + body.len();
-        self.entries.push(Entry { device, to, conn, at, front, tail, body });
+        self.entries.push(BatchEntry { device, to, conn, at, front, tail, body });
     }
 }

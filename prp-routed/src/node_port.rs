@@ -22,7 +22,7 @@ pub struct RouterNodePort {
     _name: RouterUdpName,
     port: Option<NodePort>,
     drops: Arc<NodePortDrops>,
-    seek_at: Instant,
+    retry_at: Instant,
 }
 
 impl RouterNodePort {
@@ -37,8 +37,8 @@ impl RouterNodePort {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         };
         let (owners, port) = (UdpOwners::new(node)?, device.take_node_ports().next().flatten());
-        let (drops, seek_at) = (device.node_port_drops().clone(), Instant::ZERO);
-        Ok(Self { own, offset, owners, _name: name, port, drops, seek_at })
+        let (drops, retry_at) = (device.node_port_drops().clone(), Instant::ZERO);
+        Ok(Self { own, offset, owners, _name: name, port, drops, retry_at })
     }
 
     /// What to poll, if the router holds the port.
@@ -48,7 +48,7 @@ impl RouterNodePort {
 
     /// When to check again whether the port is free.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.port.is_none().then_some(self.seek_at)
+        self.port.is_none().then_some(self.retry_at)
     }
 
     /// Hands on what is there, to the processes of the node and to the router itself, and takes the
@@ -56,8 +56,8 @@ impl RouterNodePort {
     pub fn poll(&mut self, now: Instant) -> usize {
         let Self { own, offset, owners, port, drops, .. } = self;
         let Some(socket) = port else {
-            if self.seek_at <= now {
-                self.seek_at = now + NodePort::SEEK_AGAIN;
+            if self.retry_at <= now {
+                self.retry_at = now + NodePort::RETRY_INTERVAL;
                 *port = NodePort::open(*own, drops).ok();
             }
             return 0;

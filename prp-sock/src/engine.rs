@@ -122,7 +122,7 @@ impl Engine {
         if core.rx_handles.has_frame() {
             core.poll_once(now, None);
             // A thread that takes frames is not away: the keeper need not.
-            core.timing.left = now;
+            core.timing.leader_left_at = now;
         } else {
             core.pump(now);
         }

@@ -26,7 +26,7 @@ use crate::listener::PrpListener;
 use crate::stream::PrpStream;
 
 pub(crate) use faulty::FaultyDevice;
-pub use faulty::{Rule, Verdict};
+pub use faulty::{FrameAction, Rule};
 
 /// How long anything may take before it counts as stuck: far longer than the slowest, most loaded
 /// machine needs, and than every timeout of the protocol that a test does not mean to wait for.

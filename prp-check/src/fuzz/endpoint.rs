@@ -48,7 +48,7 @@ const END_LIMIT: Duration = Duration::from_secs(200);
 const REST: usize = 4000;
 
 /// One run.
-struct Scene {
+struct FuzzRun {
     harness: Harness,
     friends: Friends,
     stranger: Stranger,
@@ -70,7 +70,7 @@ pub fn endpoint(data: &[u8]) {
     let which = u.int_in_range(0..=2).unwrap_or(0);
     let reliability = Reliability::STRONGEST_FIRST[which];
     let (harness, friends) = Harness::new(reliability);
-    let mut scene = Scene {
+    let mut scene = FuzzRun {
         harness,
         friends,
         stranger: Stranger::default(),
@@ -95,7 +95,7 @@ fn content(at: usize) -> u8 {
     ((at as u32).wrapping_mul(2_654_435_761) >> 24) as u8
 }
 
-impl Scene {
+impl FuzzRun {
     fn operation(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         match u.int_in_range(0..=16)? {
             0 => self.noise(u)?,

@@ -173,7 +173,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a connection that waits in vain holds others up",
+        "a connection that cannot send delays others",
         "scheduler",
         "prp-proto/src/connection/send_slot.rs",
         "if self.send.backoff > 0 { 0 }",

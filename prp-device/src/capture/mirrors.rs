@@ -21,12 +21,12 @@ const MAX_PROCESSES: usize = 64;
 
 /// A process that copies its frames.
 #[derive(Debug)]
-pub(super) struct Mirror {
+pub(super) struct MirrorSource {
     link: UnixStream,
     ring: MirrorRing,
 }
 
-impl Mirror {
+impl MirrorSource {
     /// Gives the frames that left before the time `until` to `take`.
     pub(super) fn empty(&mut self, until: Duration, take: &mut dyn FnMut(&CapturedFrame<'_>)) {
         let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
@@ -63,7 +63,7 @@ impl Mirror {
 pub(super) struct MirrorServer {
     /// A byte comes for each new process. The thread ends when this does.
     wake: UnixStream,
-    new: Receiver<Mirror>,
+    new: Receiver<MirrorSource>,
     served: Arc<AtomicUsize>,
 }
 
@@ -87,7 +87,7 @@ impl MirrorServer {
     }
 
     /// The processes that have come since this was last called.
-    pub(super) fn take_new(&self) -> impl Iterator<Item = Mirror> {
+    pub(super) fn take_new(&self) -> impl Iterator<Item = MirrorSource> {
         // More bytes than there are processes.
         let _ = (&self.wake).read(&mut [0; MAX_PROCESSES]);
         self.new.try_iter()
@@ -110,7 +110,7 @@ fn serve(
     listener: &MirrorListener,
     ring: impl Fn() -> io::Result<(MirrorRing, OwnedFd)>,
     mut end: &UnixStream,
-    new: &Sender<Mirror>,
+    new: &Sender<MirrorSource>,
     served: &AtomicUsize,
 ) {
     loop {
@@ -135,7 +135,7 @@ fn serve(
                 served.fetch_add(1, Ordering::Relaxed);
                 // If the capture has ended, the next check of `end` says so. If there is no room
                 // for the byte, other bytes wake it.
-                let _ = new.send(Mirror { link, ring });
+                let _ = new.send(MirrorSource { link, ring });
                 let _ = end.write(&[0]);
             }
         }

@@ -43,7 +43,7 @@ pub struct NodePort {
 impl NodePort {
     /// How often to check whether the port is free that another process holds. Requests are lost in
     /// between, and their senders repeat them. An idle process does little else.
-    pub const SEEK_AGAIN: Duration = Duration::from_secs(1);
+    pub const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
     /// Opens a socket at `own`, which counts in `drops` what it drops.
     ///

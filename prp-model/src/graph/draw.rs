@@ -7,7 +7,7 @@ use super::schedule::Timeline;
 use crate::unit::with_prefix;
 use svg::Svg;
 
-/// What a column of a graph takes, and a row, in pixels: a block's name, its two times and air.
+/// Pixels of a column and of a row of a graph: a block's name, its two times and space around them.
 const COLUMN: f64 = 190.0;
 const ROW: f64 = 64.0;
 
@@ -15,22 +15,22 @@ const ROW: f64 = 64.0;
 const BOX: (f64, f64) = (130.0, 44.0);
 const RADIUS: f64 = 18.0;
 
-/// Air around everything.
+/// Space around the drawing, in pixels.
 const MARGIN: f64 = 30.0;
 
-/// A place in a drawing.
+/// A vertex of a drawing.
 #[derive(Clone, Debug)]
-struct Place {
+struct Vertex {
     column: usize,
     row: usize,
-    what: What,
+    kind: VertexKind,
 }
 
-/// From where to where, by numbers of places, and the messages that go there.
+/// The numbers of two vertices, and the messages from the first to the second.
 type Edge = (usize, usize, Vec<String>);
 
 #[derive(Clone, Debug, PartialEq)]
-enum What {
+enum VertexKind {
     Source(String),
     Block(usize),
     Destination(String),
@@ -40,35 +40,35 @@ impl Graph {
     /// The graph as the paper draws it: processes are circles, senders on the left and receivers on
     /// the right, and blocks are boxes with their parameters, in the order in which messages pass
     /// them. A block that some messages pass earlier than others, such as a processor that sends
-    /// and receives, is drawn at each of those places, so that every arrow goes to the right.
+    /// and receives, is drawn once for each, so that every arrow goes to the right.
     #[must_use]
     pub fn svg(&self) -> String {
-        let (places, edges) = self.places();
-        let columns = places.iter().map(|place| place.column).max().unwrap_or(0) + 1;
-        let rows = places.iter().map(|place| place.row).max().unwrap_or(0) + 1;
+        let (vertices, edges) = self.vertices();
+        let columns = vertices.iter().map(|vertex| vertex.column).max().unwrap_or(0) + 1;
+        let rows = vertices.iter().map(|vertex| vertex.row).max().unwrap_or(0) + 1;
         let mut svg =
             Svg::new(columns as f64 * COLUMN + 2.0 * MARGIN, rows as f64 * ROW + 2.0 * MARGIN);
-        let height = |column: usize| places.iter().filter(|p| p.column == column).count() as f64;
-        let centre = |place: &Place| {
-            let offset = (rows as f64 - height(place.column)) / 2.0;
-            let x = MARGIN + (place.column as f64 + 0.5) * COLUMN;
-            (x, MARGIN + (place.row as f64 + offset + 0.5) * ROW)
+        let height = |column: usize| vertices.iter().filter(|p| p.column == column).count() as f64;
+        let centre = |vertex: &Vertex| {
+            let offset = (rows as f64 - height(vertex.column)) / 2.0;
+            let x = MARGIN + (vertex.column as f64 + 0.5) * COLUMN;
+            (x, MARGIN + (vertex.row as f64 + offset + 0.5) * ROW)
         };
         for (from, to, labels) in &edges {
-            let ((x1, y1), (x2, y2)) = (centre(&places[*from]), centre(&places[*to]));
-            let half = |place: &Place| match place.what {
-                What::Block(_) => BOX.0 / 2.0,
-                What::Source(_) | What::Destination(_) => RADIUS,
+            let ((x1, y1), (x2, y2)) = (centre(&vertices[*from]), centre(&vertices[*to]));
+            let half = |vertex: &Vertex| match vertex.kind {
+                VertexKind::Block(_) => BOX.0 / 2.0,
+                VertexKind::Source(_) | VertexKind::Destination(_) => RADIUS,
             };
-            let (x1, x2) = (x1 + half(&places[*from]), x2 - half(&places[*to]));
+            let (x1, x2) = (x1 + half(&vertices[*from]), x2 - half(&vertices[*to]));
             svg.arrow((x1, y1), (x2, y2));
             let (x, y) = (f64::midpoint(x1, x2), f64::midpoint(y1, y2) - 4.0);
             svg.text((x, y), 10.0, &shorten(labels));
         }
-        for place in &places {
-            let (x, y) = centre(place);
-            match &place.what {
-                What::Block(at) => {
+        for vertex in &vertices {
+            let (x, y) = centre(vertex);
+            match &vertex.kind {
+                VertexKind::Block(at) => {
                     let node = &self.blocks[*at];
                     svg.rectangle((x - BOX.0 / 2.0, y - BOX.1 / 2.0), BOX, "#eef4fa");
                     svg.text((x, y - 4.0), 13.0, &node.name);
@@ -76,7 +76,7 @@ impl Graph {
                     let byte = with_prefix(node.block.byte.number(), "s/B");
                     svg.text((x, y + 14.0), 10.0, &format!("a {fixed}, b {byte}"));
                 }
-                What::Source(name) | What::Destination(name) => {
+                VertexKind::Source(name) | VertexKind::Destination(name) => {
                     svg.circle((x, y), RADIUS);
                     svg.text((x, y + 4.0), 12.0, name);
                 }
@@ -86,25 +86,25 @@ impl Graph {
     }
 
     /// Where everything is, and which messages go from where to where.
-    fn places(&self) -> (Vec<Place>, Vec<Edge>) {
+    fn vertices(&self) -> (Vec<Vertex>, Vec<Edge>) {
         let ends = self.messages.iter().map(|message| length(&message.via));
         let last = 1 + ends.max().unwrap_or(0);
-        let mut places: Vec<Place> = Vec::new();
+        let mut vertices: Vec<Vertex> = Vec::new();
         let mut edges: Vec<Edge> = Vec::new();
-        let mut find = |column: usize, what: What| {
-            let is_it = |place: &Place| place.column == column && place.what == what;
-            if let Some(at) = places.iter().position(is_it) {
+        let mut find = |column: usize, kind: VertexKind| {
+            let is_it = |vertex: &Vertex| vertex.column == column && vertex.kind == kind;
+            if let Some(at) = vertices.iter().position(is_it) {
                 return at;
             }
-            let row = places.iter().filter(|place| place.column == column).count();
-            places.push(Place { column, row, what });
-            places.len() - 1
+            let row = vertices.iter().filter(|vertex| vertex.column == column).count();
+            vertices.push(Vertex { column, row, kind });
+            vertices.len() - 1
         };
         for message in &self.messages {
-            let from = find(0, What::Source(message.from.clone()));
+            let from = find(0, VertexKind::Source(message.from.clone()));
             let mut links = Vec::new();
             let ends = walk(&message.via, 1, &[from], &mut find, &mut links);
-            let to = find(last, What::Destination(message.to.clone()));
+            let to = find(last, VertexKind::Destination(message.to.clone()));
             links.extend(ends.into_iter().map(|end| (end, to)));
             for (from, to) in links {
                 match edges.iter_mut().find(|edge| (edge.0, edge.1) == (from, to)) {
@@ -113,7 +113,7 @@ impl Graph {
                 }
             }
         }
-        (places, edges)
+        (vertices, edges)
     }
 }
 
@@ -126,19 +126,19 @@ fn length(path: &Path) -> usize {
     }
 }
 
-/// Follows a path from some places, its first block in `column`; where it ends.
+/// Follows a path from some vertices, its first block in `column`; where it ends.
 fn walk(
     path: &Path,
     column: usize,
     from: &[usize],
-    find: &mut impl FnMut(usize, What) -> usize,
+    find: &mut impl FnMut(usize, VertexKind) -> usize,
     links: &mut Vec<(usize, usize)>,
 ) -> Vec<usize> {
     match path {
         Path::Block(at) => {
-            let place = find(column, What::Block(*at));
-            links.extend(from.iter().map(|from| (*from, place)));
-            vec![place]
+            let vertex = find(column, VertexKind::Block(*at));
+            links.extend(from.iter().map(|from| (*from, vertex)));
+            vec![vertex]
         }
         Path::Serial(parts) => {
             let (mut column, mut ends) = (column, from.to_vec());
@@ -165,7 +165,7 @@ fn shorten(names: &[String]) -> String {
 }
 
 impl Timeline {
-    /// What each process does when, as figures 10 and 13 draw it: sends are empty bars, receives
+    /// The schedule of each process, as figures 10 and 13 draw it: sends are empty bars, receives
     /// are filled.
     #[must_use]
     pub fn svg(&self) -> String {

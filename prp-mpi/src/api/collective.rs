@@ -17,13 +17,13 @@ use crate::sys::memory::Region;
 use crate::wire::Signature;
 
 /// One collective call, which is compared with that of the other ranks.
-pub(super) struct Run<'a> {
+pub(super) struct CheckedCall<'a> {
     comm: &'a Communicator,
     signature: Signature,
     combine: Option<Combine>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> CheckedCall<'a> {
     pub(super) fn new(comm: &'a Communicator, call: Call) -> Self {
         let signature =
             Signature { call: call as u8, root: -1, bytes: u64::MAX, ..Signature::default() };
@@ -102,7 +102,7 @@ impl Communicator {
     /// # Errors
     /// None that a correct program sees.
     pub fn barrier(&self) -> Result<()> {
-        let run = Run::new(self, Call::Barrier);
+        let run = CheckedCall::new(self, Call::Barrier);
         let steps = run.place().barrier();
         run.run(&Region::owned(0), steps);
         Ok(())
@@ -119,7 +119,8 @@ impl Communicator {
         operation: Operation,
     ) -> Result<()> {
         check(into, own.len())?;
-        let run = Run::new(self, Call::Allreduce).of::<T>(own.len()).with::<T>(operation)?;
+        let run =
+            CheckedCall::new(self, Call::Allreduce).of::<T>(own.len()).with::<T>(operation)?;
         let len = size_of_val(own);
         let mut memory = Region::owned(2 * len);
         memory.write(0, bytes_of(own));
@@ -135,7 +136,7 @@ impl Communicator {
     /// [`Error::Length`].
     pub fn all_gather_into<T: Element>(&self, own: &[T], into: &mut [T]) -> Result<()> {
         check(into, own.len() * self.group.len())?;
-        Run::new(self, Call::Allgather).of::<T>(own.len()).all_gather(own, into);
+        CheckedCall::new(self, Call::Allgather).of::<T>(own.len()).all_gather(own, into);
         Ok(())
     }
 
@@ -151,7 +152,7 @@ impl Communicator {
         let len = each * ranks;
         let mut memory = Region::owned(2 * len);
         memory.write(0, bytes_of(own));
-        let run = Run::new(self, Call::Alltoall).of::<T>(own.len() / ranks);
+        let run = CheckedCall::new(self, Call::Alltoall).of::<T>(own.len() / ranks);
         let received: Vec<_> =
             parts(each, ranks).into_iter().map(|r| r.start + len..r.end + len).collect();
         let steps = run.place().alltoall(&parts(each, ranks), &received);
@@ -167,7 +168,7 @@ impl ProcessAt<'_> {
     /// # Errors
     /// None that a correct program sees.
     pub fn broadcast_into<T: Element>(self, all: &mut [T]) -> Result<()> {
-        let run = Run::new(self.comm, Call::Bcast).of::<T>(all.len()).at(self.rank);
+        let run = CheckedCall::new(self.comm, Call::Bcast).of::<T>(all.len()).at(self.rank);
         let mut memory = Region::owned(size_of_val(all));
         memory.write(0, bytes_of(all));
         let steps = run.place().bcast(self.rank, &(0..memory.len()));
@@ -187,8 +188,10 @@ impl ProcessAt<'_> {
         into: Option<&mut [T]>,
         operation: Operation,
     ) -> Result<()> {
-        let run =
-            Run::new(self.comm, Call::Reduce).of::<T>(own.len()).at(self.rank).with::<T>(operation);
+        let run = CheckedCall::new(self.comm, Call::Reduce)
+            .of::<T>(own.len())
+            .at(self.rank)
+            .with::<T>(operation);
         let into = self.at_root(into, own.len())?;
         let run = run?;
         let len = size_of_val(own);
@@ -208,7 +211,7 @@ impl ProcessAt<'_> {
     pub fn gather_into<T: Element>(self, own: &[T], into: Option<&mut [T]>) -> Result<()> {
         let ranks = self.comm.group.len();
         let into = self.at_root(into, own.len() * ranks)?;
-        let run = Run::new(self.comm, Call::Gather).of::<T>(own.len()).at(self.rank);
+        let run = CheckedCall::new(self.comm, Call::Gather).of::<T>(own.len()).at(self.rank);
         let each = size_of_val(own);
         let place = run.place();
         let mut memory = Region::owned(each * ranks);
@@ -227,7 +230,7 @@ impl ProcessAt<'_> {
         let is_root = self.comm.rank() as usize == self.rank;
         let all = all.unwrap_or_default();
         check(all, if is_root { into.len() * ranks } else { 0 })?;
-        let run = Run::new(self.comm, Call::Scatter).of::<T>(into.len()).at(self.rank);
+        let run = CheckedCall::new(self.comm, Call::Scatter).of::<T>(into.len()).at(self.rank);
         let each = size_of_val(into);
         let place = run.place();
         let mut memory = Region::owned(each * ranks);

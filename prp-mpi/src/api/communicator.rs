@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use super::collective::Run;
+use super::collective::CheckedCall;
 use super::message::{AnyProcess, ProcessAt};
 use super::{Error, Result};
 use crate::collective::Call;
@@ -120,7 +120,7 @@ impl Communicator {
         let context = process.fresh_context();
         let own = [color.map_or(u64::MAX, u64::from), key as u64, context];
         let mut all = vec![0; 3 * self.group.len()];
-        Run::new(self, Call::Communicator).all_gather(&own, &mut all);
+        CheckedCall::new(self, Call::Communicator).all_gather(&own, &mut all);
         let Some(color) = color else { return Ok(None) };
         let mut members: Vec<(i32, usize)> = (0..self.group.len())
             .filter(|&r| all[3 * r] == u64::from(color))

@@ -8,7 +8,7 @@ use super::sender::OpenProbe;
 use crate::congestion::{AckSample, LossSample};
 use crate::error::ConnError;
 use crate::flight::before;
-use crate::recovery::{AckNews, OnGap, Verdict};
+use crate::recovery::{AckNews, LossVerdict, OnGap};
 use crate::seq::{Seq, SeqWidth};
 use crate::state::StateEvent;
 use crate::stats::DropReason;
@@ -203,7 +203,7 @@ impl Connection {
             && self.terms.policy().retains()
         {
             if news == 0 {
-                self.send.note_vain_answer();
+                self.send.note_unhelpful_answer();
                 self.reduce_if_stuck(now);
             }
             self.find_missing(now, probe, timeouts);
@@ -253,12 +253,15 @@ impl Connection {
         // A lost tail alone is no sign of congestion: a sender that has little in flight, and so
         // loses tails, would yield to one that has much.
         if lost > 1 {
-            self.note_lost(now, Verdict { lost: lost - 1, first_order, reorder_deadline: None });
+            self.note_lost(
+                now,
+                LossVerdict { lost: lost - 1, first_order, reorder_deadline: None },
+            );
         }
     }
 
     /// Has lost segments sent again, and tells the congestion controller of them, once per flight.
-    fn note_lost(&mut self, now: Instant, verdict: Verdict) {
+    fn note_lost(&mut self, now: Instant, verdict: LossVerdict) {
         if verdict.lost == 0 {
             return;
         }

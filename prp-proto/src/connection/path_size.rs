@@ -161,7 +161,7 @@ impl Connection {
         }
         self.stats.segment_reductions += 1;
         (self.send.mss, self.send.proven) = (FLOOR, FLOOR);
-        self.send.vain_answers = 0;
+        self.send.unhelpful_answers = 0;
         self.send.size = PathSize::from(self.terms.mss, true);
         self.on_size_probe_timer(now);
     }

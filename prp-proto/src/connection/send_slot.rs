@@ -17,9 +17,9 @@ pub(crate) struct SendSlot {
     /// Bytes in flight, as counted there.
     pub(crate) in_flight: usize,
     /// It waits in line.
-    waits: bool,
+    queued: bool,
     /// It may send now.
-    given: bool,
+    granted: bool,
     /// Bytes that are left of its quantum.
     left: usize,
 }
@@ -33,30 +33,30 @@ impl SendSlot {
     /// Waits in line from now on, with `unsent` bytes to send; whether in the line of short sends.
     pub(crate) fn enqueue(&mut self, unsent: u64) -> bool {
         let short = unsent <= SHORT_BYTES as u64;
-        self.waits = true;
+        self.queued = true;
         self.left = if short { SHORT_BYTES } else { QUANTUM_BYTES };
         short
     }
 
     /// Begins or goes on.
     pub(crate) fn give(&mut self) {
-        self.given = true;
+        self.granted = true;
     }
 
     /// Stops; whether its quantum is used up.
     pub(crate) fn take(&mut self) -> bool {
-        self.given = false;
+        self.granted = false;
         self.left == 0
     }
 
     /// Has left the line.
     pub(crate) fn leave(&mut self) {
-        self.waits = false;
+        self.queued = false;
     }
 
     /// Whether a new segment may go; `alone` says that nothing is in flight.
     pub(super) const fn allows(&self, alone: bool) -> bool {
-        if self.waits { self.given && self.left > 0 } else { alone }
+        if self.queued { self.granted && self.left > 0 } else { alone }
     }
 
     /// A new segment of this cost goes.
@@ -69,7 +69,7 @@ impl Connection {
     /// Whether it has to get into line.
     #[inline]
     pub(crate) fn comes(&self) -> bool {
-        !self.send_slot.waits && self.wants_send_slot()
+        !self.send_slot.queued && self.wants_send_slot()
     }
 
     /// Gets into line; whether into that of those with little to say.

@@ -25,7 +25,7 @@ const SMALL_SEGMENT: u16 = 128;
 
 /// Answers to probes, without any news between them, that tell an MTU on the way from losses: where
 /// 90 % of frames are lost, and those of all sizes alike, a segment gets through before.
-const VAIN_ANSWERS: u8 = 8;
+const UNHELPFUL_ANSWERS: u8 = 8;
 
 /// Answers to more probes than these before the last one are not waited for: numbers of a byte tell
 /// 128 that came before from 127 to come.
@@ -87,7 +87,7 @@ pub(crate) struct Sender {
     /// The first probe by a way of which nothing is known: segments wait for its answer.
     pub(super) path_probe: Option<u8>,
     /// Probes answered since the last news, of segments that the answers lack: saturating.
-    pub(super) vain_answers: u8,
+    pub(super) unhelpful_answers: u8,
     /// Timeouts in a row.
     pub(super) backoff: u32,
     /// Since when the oldest unacknowledged segment has waited without any news.
@@ -129,7 +129,7 @@ impl Sender {
             probes: 0,
             open_probe: None,
             path_probe: None,
-            vain_answers: 0,
+            unhelpful_answers: 0,
             backoff: 0,
             waiting_since: seed.now,
             rto_base: seed.now,
@@ -202,7 +202,7 @@ impl Sender {
         self.congestion.on_ack(&sample);
         self.pacing_limited = false;
         self.tail_probes = 0;
-        self.vain_answers = 0;
+        self.unhelpful_answers = 0;
         self.backoff = 0;
         self.waiting_since = now;
         self.rto_base = now;
@@ -296,14 +296,15 @@ impl Sender {
     }
 
     /// The probe is answered, and what was asked for is not there.
-    pub(super) fn note_vain_answer(&mut self) {
-        self.vain_answers = (self.vain_answers + 1).min(VAIN_ANSWERS);
+    pub(super) fn note_unhelpful_answer(&mut self) {
+        self.unhelpful_answers = (self.unhelpful_answers + 1).min(UNHELPFUL_ANSWERS);
     }
 
     /// Bytes of the oldest segment, if probes do get through to the peer, and it does not.
     pub(super) fn stuck_segment(&self) -> Option<u16> {
         let oldest = self.flight.get(self.flight.base())?;
-        (self.vain_answers >= VAIN_ANSWERS && oldest.len > SMALL_SEGMENT).then_some(oldest.len)
+        (self.unhelpful_answers >= UNHELPFUL_ANSWERS && oldest.len > SMALL_SEGMENT)
+            .then_some(oldest.len)
     }
 
     /// Gives back memory an idle connection does not need.

@@ -40,7 +40,7 @@ use crate::error::{ConnError, ReadError, WriteError};
 use crate::event::{ConnHandle, Event};
 use crate::state::State;
 use crate::stats::DropReason;
-use crate::testing::{Direction, Pair, Verdict};
+use crate::testing::{Direction, FrameAction, Pair};
 use crate::wire::{
     CrcKey, ETHERTYPE, EthernetHeader, Flags, Frame, Head, NetworkHeader, Offer, Reliability,
     ReliabilitySet, ResetBlock, ResetReason, TransportHeader, checksum, packet_header,
@@ -80,10 +80,10 @@ fn drop_nth(direction: Direction, which: &'static [usize]) -> crate::testing::Ru
     let mut n = 0;
     Box::new(move |d, bytes| {
         if d != direction || !is_data(bytes) {
-            return Verdict::Pass;
+            return FrameAction::Pass;
         }
         n += 1;
-        if which.contains(&(n - 1)) { Verdict::Drop } else { Verdict::Pass }
+        if which.contains(&(n - 1)) { FrameAction::Drop } else { FrameAction::Pass }
     })
 }
 

@@ -16,13 +16,13 @@ pub(super) struct Names {
     /// All names, one after another.
     text: String,
     /// A name reaches up to where the next one begins.
-    spans: Vec<Span>,
+    spans: Vec<NameSpan>,
     /// Indices into `spans`, by the hash of the name in lower case.
     table: HashTable<u32>,
 }
 
 #[derive(Copy, Clone)]
-struct Span {
+struct NameSpan {
     start: u32,
     /// The entry it names.
     entry: u32,
@@ -51,7 +51,7 @@ impl Names {
             return Err(owner);
         }
         let index = self.spans.len() as u32;
-        self.spans.push(Span { start: self.text.len() as u32, entry: entry as u32 });
+        self.spans.push(NameSpan { start: self.text.len() as u32, entry: entry as u32 });
         self.text.push_str(name);
         let (text, spans) = (&self.text, &self.spans);
         self.table.insert_unique(hash(name), index, |&i| hash(slice(text, spans, i as usize)));
@@ -67,12 +67,12 @@ impl Names {
 
     pub(super) fn heap_size(&self) -> usize {
         self.text.capacity()
-            + self.spans.capacity() * size_of::<Span>()
+            + self.spans.capacity() * size_of::<NameSpan>()
             + self.table.allocation_size()
     }
 }
 
-fn slice<'a>(text: &'a str, spans: &[Span], index: usize) -> &'a str {
+fn slice<'a>(text: &'a str, spans: &[NameSpan], index: usize) -> &'a str {
     let end = spans.get(index + 1).map_or(text.len(), |next| next.start as usize);
     &text[spans[index].start as usize..end]
 }

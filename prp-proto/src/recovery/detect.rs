@@ -1,7 +1,7 @@
 //! The paper's policy: losses are detected, not recovered (paper section 2.2). Acknowledgements
 //! and windows are those of the other policies (SPEC PRP-DETECT-4).
 
-use super::{AckNews, OnGap, Policy, RecoveryState, Verdict};
+use super::{AckNews, LossVerdict, OnGap, Policy, RecoveryState};
 use crate::flight::Flight;
 
 /// The receiver checks the order; the sender forgets what it sent.
@@ -17,7 +17,7 @@ impl Policy for Detect {
         false
     }
 
-    fn on_ack(&self, _: &mut RecoveryState, _: &mut Flight, _: &AckNews) -> Verdict {
-        Verdict::default()
+    fn on_ack(&self, _: &mut RecoveryState, _: &mut Flight, _: &AckNews) -> LossVerdict {
+        LossVerdict::default()
     }
 }

@@ -1,6 +1,6 @@
 //! Go-back-N: a gap rewinds the sender to it (SPEC PRP-LOSS-4).
 
-use super::{AckNews, OnGap, Policy, RecoveryState, Verdict};
+use super::{AckNews, LossVerdict, OnGap, Policy, RecoveryState};
 use crate::flight::Flight;
 
 /// The receiver keeps no segment after a gap; the sender repeats everything from it on.
@@ -16,9 +16,14 @@ impl Policy for GoBackN {
         true
     }
 
-    fn on_ack(&self, state: &mut RecoveryState, flight: &mut Flight, news: &AckNews) -> Verdict {
+    fn on_ack(
+        &self,
+        state: &mut RecoveryState,
+        flight: &mut Flight,
+        news: &AckNews,
+    ) -> LossVerdict {
         if !news.gap || flight.is_empty() {
-            return Verdict::default();
+            return LossVerdict::default();
         }
         let base = flight.base();
         // Every segment still on its way behind the lost one reports the same gap. Going back again
@@ -27,14 +32,14 @@ impl Policy for GoBackN {
             && seq == base
             && news.now < when + news.rtt + news.rtt / 2
         {
-            return Verdict::default();
+            return LossVerdict::default();
         }
         let Some(first_order) = flight.get(base).map(|s| s.order) else {
-            return Verdict::default();
+            return LossVerdict::default();
         };
         state.rewound = Some((base, news.now));
         let lost = flight.next().since(base).cast_unsigned();
         flight.mark_all_lost();
-        Verdict { lost, first_order, reorder_deadline: None }
+        LossVerdict { lost, first_order, reorder_deadline: None }
     }
 }

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use super::{AckNews, OnGap, Policy, RecoveryState, Verdict};
+use super::{AckNews, LossVerdict, OnGap, Policy, RecoveryState};
 use crate::flight::{Flight, before};
 use crate::time::Instant;
 
@@ -31,9 +31,14 @@ impl Policy for SelectiveRepeat {
         true
     }
 
-    fn on_ack(&self, state: &mut RecoveryState, flight: &mut Flight, news: &AckNews) -> Verdict {
+    fn on_ack(
+        &self,
+        state: &mut RecoveryState,
+        flight: &mut Flight,
+        news: &AckNews,
+    ) -> LossVerdict {
         let Some(newest) = flight.newest().filter(|_| flight.has_received()) else {
-            return Verdict::default();
+            return LossVerdict::default();
         };
         let window = reorder_window(state, news);
         let mut reorder_deadline: Option<Instant> = None;
@@ -48,7 +53,7 @@ impl Policy for SelectiveRepeat {
             due <= news.now
         });
         let (lost, first_order) = lost.unwrap_or_default();
-        Verdict { lost, first_order, reorder_deadline }
+        LossVerdict { lost, first_order, reorder_deadline }
     }
 }
 

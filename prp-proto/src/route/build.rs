@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
 
-use super::{MAX_NEXT_HOPS, NextHop, NoRoute, RouteTable, Slot};
+use super::{MAX_NEXT_HOPS, NextHop, NoRoute, RouteTable, TableEntry};
 use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::hosts::{Hosts, MIN_MTU, StoredEntry, StoredTarget, UDP_DEVICE, Visit, walk};
 
@@ -28,7 +28,7 @@ struct Builder<'a> {
     own: Vec<LinkAddr>,
     /// Whose an address on a device is, and at which metric it says so.
     neighbours: HashMap<(DeviceId, LinkAddr), (u16, NodeId), FixedState>,
-    slots: Vec<Slot>,
+    slots: Vec<TableEntry>,
     hops: Vec<NextHop>,
     /// Start and length of every list in `hops`, by the hash of the list.
     lists: HashTable<(u32, u8)>,
@@ -47,7 +47,7 @@ pub(super) fn build(
         udp: if hosts.udp_peers().is_empty() { None } else { devices(UDP_DEVICE) },
         own: Vec::new(),
         neighbours: HashMap::default(),
-        slots: vec![Slot::NoRoute(NoRoute::Unknown); usize::from(highest.number()) + 1],
+        slots: vec![TableEntry::NoRoute(NoRoute::Unknown); usize::from(highest.number()) + 1],
         hops: Vec::new(),
         lists: HashTable::new(),
     };
@@ -59,8 +59,8 @@ pub(super) fn build(
             builder.resolve(entry, &mut found);
         }
     });
-    builder.slots[usize::from(local.number())] = Slot::Local;
-    let choice = builder.slots.iter().any(|slot| matches!(slot, Slot::Via { len: 2.., .. }));
+    builder.slots[usize::from(local.number())] = TableEntry::Local;
+    let choice = builder.slots.iter().any(|slot| matches!(slot, TableEntry::Via { len: 2.., .. }));
     RouteTable {
         local,
         choice,
@@ -106,7 +106,7 @@ impl Builder<'_> {
     fn resolve(&mut self, index: usize, found: &mut Vec<NextHop>) {
         let entry = &self.hosts.stored_entries()[index];
         if entry.node == self.local {
-            self.slots[usize::from(entry.node.number())] = Slot::Local;
+            self.slots[usize::from(entry.node.number())] = TableEntry::Local;
             return;
         }
         found.clear();
@@ -126,8 +126,8 @@ impl Builder<'_> {
             }
         }
         let slot = match best(found) {
-            [] if missing => Slot::NoRoute(NoRoute::DeviceMissing),
-            [] => Slot::NoRoute(NoRoute::Ourselves),
+            [] if missing => TableEntry::NoRoute(NoRoute::DeviceMissing),
+            [] => TableEntry::NoRoute(NoRoute::Ourselves),
             list => self.share(list),
         };
         self.slots[usize::from(entry.node.number())] = slot;
@@ -165,8 +165,8 @@ impl Builder<'_> {
         found: &mut Vec<NextHop>,
     ) -> bool {
         let slot = self.slots[usize::from(gateway.number())];
-        let Slot::Via { start, len } = slot else {
-            return slot == Slot::NoRoute(NoRoute::DeviceMissing);
+        let TableEntry::Via { start, len } = slot else {
+            return slot == TableEntry::NoRoute(NoRoute::DeviceMissing);
         };
         let list = &self.hops[start as usize..][..usize::from(len)];
         found.extend(list.iter().map(|hop| NextHop {
@@ -178,7 +178,7 @@ impl Builder<'_> {
     }
 
     /// The slot for `list`, which is stored unless an equal one already is.
-    fn share(&mut self, list: &[NextHop]) -> Slot {
+    fn share(&mut self, list: &[NextHop]) -> TableEntry {
         let state = FixedState::default();
         let hops = &mut self.hops;
         let stored = |hops: &[NextHop], &(start, len): &(u32, u8)| {
@@ -187,12 +187,12 @@ impl Builder<'_> {
         let same = |&(start, len): &(u32, u8)| hops[start as usize..][..usize::from(len)] == *list;
         let hash = state.hash_one(list);
         if let Some(&(start, len)) = self.lists.find(hash, same) {
-            return Slot::Via { start, len };
+            return TableEntry::Via { start, len };
         }
         let (start, len) = (hops.len() as u32, list.len() as u8);
         hops.extend_from_slice(list);
         self.lists.insert_unique(hash, (start, len), |span| stored(hops, span));
-        Slot::Via { start, len }
+        TableEntry::Via { start, len }
     }
 }
 

@@ -30,7 +30,7 @@ pub enum Direction {
 
 /// What the wire does with a frame.
 #[derive(Clone, Eq, PartialEq, Debug)]
-pub enum Verdict {
+pub enum FrameAction {
     /// Delivers it after the usual latency.
     Pass,
     /// Loses it.
@@ -44,7 +44,7 @@ pub enum Verdict {
 }
 
 /// A decision about every frame, given its direction and bytes.
-pub type Rule = Box<dyn FnMut(Direction, &[u8]) -> Verdict + Send>;
+pub type Rule = Box<dyn FnMut(Direction, &[u8]) -> FrameAction + Send>;
 
 /// One of the two nodes.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl Pair {
             time: Instant::ZERO,
             client: Side::new(1, 1, config, mtu),
             server: Side::new(2, 2, config, mtu),
-            rule: Box::new(|_, _| Verdict::Pass),
+            rule: Box::new(|_, _| FrameAction::Pass),
             latency: Duration::from_micros(10),
             rate: None,
             carried: [0; 2],
@@ -362,11 +362,11 @@ impl Pair {
         if let Some(trace) = &mut self.trace {
             let text = Pretty::new(&frame, ETHERTYPE).to_string();
             let mark = match &verdict {
-                Verdict::Pass => "",
-                Verdict::Drop => " (dropped)",
-                Verdict::Duplicate => " (duplicated)",
-                Verdict::Delay(_) => " (delayed)",
-                Verdict::Replace(_) => " (replaced)",
+                FrameAction::Pass => "",
+                FrameAction::Drop => " (dropped)",
+                FrameAction::Duplicate => " (duplicated)",
+                FrameAction::Delay(_) => " (delayed)",
+                FrameAction::Replace(_) => " (replaced)",
             };
             // Hardware addresses say nothing here that nodes do not.
             let text =
@@ -374,14 +374,14 @@ impl Pair {
             trace.push(alloc::format!("{:?} {text}{mark}", self.time));
         }
         match verdict {
-            Verdict::Pass => self.enqueue(at, direction, device, frame),
-            Verdict::Drop => {}
-            Verdict::Duplicate => {
+            FrameAction::Pass => self.enqueue(at, direction, device, frame),
+            FrameAction::Drop => {}
+            FrameAction::Duplicate => {
                 self.enqueue(at, direction, device, frame.clone());
                 self.enqueue(at, direction, device, frame);
             }
-            Verdict::Delay(by) => self.enqueue(at + by, direction, device, frame),
-            Verdict::Replace(other) => self.enqueue(at, direction, device, other),
+            FrameAction::Delay(by) => self.enqueue(at + by, direction, device, frame),
+            FrameAction::Replace(other) => self.enqueue(at, direction, device, other),
         }
     }
 

@@ -53,7 +53,7 @@ impl Engine {
     pub(super) fn start_control(self: &Arc<Self>, links: CarrierWatch) -> io::Result<()> {
         let (engine, waiter) = (Arc::downgrade(self), self.control.waiter.clone());
         links.note(self);
-        let work = Work {
+        let work = ControlState {
             links,
             node_ports: NodePorts::serve(self, waiter.waker()),
             router: RouterClient::new(),
@@ -67,7 +67,7 @@ impl Engine {
 
 /// The thread's own state.
 #[derive(Debug)]
-struct Work {
+struct ControlState {
     links: CarrierWatch,
     node_ports: NodePorts,
     router: RouterClient,
@@ -76,7 +76,7 @@ struct Work {
     status: Status,
 }
 
-impl Work {
+impl ControlState {
     fn run(mut self, engine: &Weak<Engine>, waiter: &Arc<Waiter>) {
         loop {
             let Some(alive) = engine.upgrade() else { return };

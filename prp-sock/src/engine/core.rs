@@ -355,7 +355,7 @@ impl Core {
         self.transmit(now, Some(lent));
         self.receive_batch(now, None);
         // A thread that polls for frames is not away: the keeper need not.
-        self.timing.left = now;
+        self.timing.leader_left_at = now;
     }
 
     /// The devices are unusable: every thread that waits is to hear of it.

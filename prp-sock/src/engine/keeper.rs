@@ -29,28 +29,28 @@ const WORTH_RETURNING: usize = 4 * 1024 * 1024;
 /// What leaders have left to the keeper since it read the clock last.
 #[derive(Copy, Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum TimerLoad {
-    /// Nothing: none has slept, and a thread that does not sleep checks itself.
+    /// No timers: no leader has slept, and a thread that does not sleep checks itself.
     #[default]
-    Nothing,
+    None,
     /// Whatever there was, none of it soon due.
-    Late,
+    Relaxed,
     /// Something that was soon due.
-    Soon,
+    Urgent,
 }
 
 impl TimerLoad {
     /// A leader falls asleep at `now`, which leaves what is `due`.
     pub(super) fn left(due: Option<Instant>, now: Instant) -> Self {
-        if due.is_some_and(|due| due < now + SOON_DUE) { Self::Soon } else { Self::Late }
+        if due.is_some_and(|due| due < now + SOON_DUE) { Self::Urgent } else { Self::Relaxed }
     }
 
     /// When to read the clock again, `now` that this is `due`.
     pub(super) fn next_check(self, due: Option<Instant>, now: Instant) -> Instant {
         let longest = now
             + match self {
-                Self::Nothing => return now + TICK,
-                Self::Late => SOON_DUE,
-                Self::Soon => SHORT_TICK,
+                Self::None => return now + TICK,
+                Self::Relaxed => SOON_DUE,
+                Self::Urgent => SHORT_TICK,
             };
         due.map_or(longest, |due| due.clamp(now + SHORTEST_TICK, longest))
     }
@@ -91,8 +91,8 @@ impl Core {
         let timer_load = std::mem::take(&mut self.timing.timer_load);
         // A leader that sleeps on still relies on it.
         let timer_load =
-            if self.timing.leader_sleeps { timer_load.max(TimerLoad::Late) } else { timer_load };
-        let due = if timer_load == TimerLoad::Nothing { None } else { self.revised_timeout() };
+            if self.timing.leader_sleeps { timer_load.max(TimerLoad::Relaxed) } else { timer_load };
+        let due = if timer_load == TimerLoad::None { None } else { self.revised_timeout() };
         timer_load.next_check(due, now)
     }
 
@@ -136,7 +136,7 @@ impl Engine {
             let driven = core.waiting.leader.is_some();
             quiet = if driven && core.timing.receiving_polls == seen { quiet + 1 } else { 0 };
             seen = core.timing.receiving_polls;
-            let takes_over = core.timing.left + TICK;
+            let takes_over = core.timing.leader_left_at + TICK;
             if driven || core.waiting.async_waiters == 0 && now < takes_over {
                 let latest = (!driven).then_some(takes_over);
                 core = self.watch(core, now, quiet > QUIET_TICKS, latest);

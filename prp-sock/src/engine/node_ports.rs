@@ -38,8 +38,8 @@ struct ServedPort {
 #[derive(Debug)]
 pub(super) struct NodePorts {
     node: NodeId,
-    served: Vec<ServedPort>,
-    seek_at: Instant,
+    ports: Vec<ServedPort>,
+    retry_at: Instant,
     /// Has [`Self::check`] called.
     caller: Waker,
 }
@@ -52,17 +52,17 @@ impl NodePorts {
         let found = core.udp_node_ports();
         let node = core.endpoint.local_node();
         drop(core);
-        let mut served = Vec::new();
+        let mut ports = Vec::new();
         for (mut served_port, port) in found {
             if let Some(port) = port {
                 served_port.serve(node, port, &caller);
             }
-            served.push(served_port);
+            ports.push(served_port);
         }
-        let seek_at = engine.now() + NodePort::SEEK_AGAIN;
-        let mut ports = Self { node, served, seek_at, caller };
+        let retry_at = engine.now() + NodePort::RETRY_INTERVAL;
+        let mut ports = Self { node, ports, retry_at, caller };
         // Where a router has the first, the others may be free.
-        if ports.served.len() > 1 {
+        if ports.ports.len() > 1 {
             ports.find_free();
         }
         ports
@@ -70,7 +70,7 @@ impl NodePorts {
 
     /// Whether this process holds all of them.
     pub(super) fn are_held(&self) -> bool {
-        self.served.iter().all(ServedPort::is_held)
+        self.ports.iter().all(ServedPort::is_held)
     }
 
     /// Takes those that have become free; when to be called again. To be called in the network
@@ -80,19 +80,19 @@ impl NodePorts {
             return None;
         }
         let now = engine.now();
-        if self.seek_at <= now {
-            self.seek_at = now + NodePort::SEEK_AGAIN;
+        if self.retry_at <= now {
+            self.retry_at = now + NodePort::RETRY_INTERVAL;
             self.find_free();
         }
-        (!self.are_held()).then_some(self.seek_at)
+        (!self.are_held()).then_some(self.retry_at)
     }
 
-    /// Takes those that are free, in order, and leaves to others what is behind one that is not.
+    /// Takes the free ports in order, up to the first one that another process holds.
     fn find_free(&mut self) {
         let mut may_hold = true;
-        for at in 0..self.served.len() {
-            may_hold &= at == 0 || self.served[at - 1].is_held() || self.has_router();
-            let served_port = &mut self.served[at];
+        for at in 0..self.ports.len() {
+            may_hold &= at == 0 || self.ports[at - 1].is_held() || self.has_router();
+            let served_port = &mut self.ports[at];
             if !may_hold {
                 served_port.stop = None;
             } else if !served_port.is_held()
@@ -114,16 +114,16 @@ impl ServedPort {
         self.served.strong_count() > 0
     }
 
-    /// Serves the port on a thread. Without one it is left to others, and tried again. Calls
-    /// `caller` when that has ended.
+    /// Serves the port on a thread, which calls `caller` when it ends. Without a thread another
+    /// process may take the port, and this one tries again.
     fn serve(&mut self, node: NodeId, port: NodePort, caller: &Waker) {
         let (Ok(owners), Ok(stop)) = (UdpOwners::new(node), WakeFd::new()) else { return };
         let (alive, offset, stopped) = (Arc::new(()), self.offset, stop.clone());
         self.served = Arc::downgrade(&alive);
         self.stop = Some(StopOnDrop(stop));
         let end = WakeOnDrop(caller.clone());
-        let work = Work { port, owners, offset, stop: stopped, _alive: alive, _end: end };
-        // What is dropped with the closure makes the port free.
+        let work = PortWorker { port, owners, offset, stop: stopped, _alive: alive, _end: end };
+        // The port is freed when the closure is dropped.
         let _ = threads::start("prp-node-port", move || work.run());
     }
 }
@@ -147,8 +147,9 @@ impl Drop for WakeOnDrop {
     }
 }
 
-/// What the thread of a served port has. What is dropped first makes the port free.
-struct Work {
+/// The state of the thread that serves a port. The fields are dropped in order: first the port,
+/// which is free then.
+struct PortWorker {
     port: NodePort,
     owners: UdpOwners,
     /// At how many ports behind it this process receives.
@@ -158,7 +159,7 @@ struct Work {
     _end: WakeOnDrop,
 }
 
-impl Work {
+impl PortWorker {
     /// Hands datagrams on until it is stopped, or the socket is of no use any more.
     fn run(mut self) {
         loop {
@@ -186,7 +187,7 @@ impl Work {
 impl Core {
     /// The node's own UDP addresses and ports, and the sockets there that its devices have opened.
     fn udp_node_ports(&mut self) -> Vec<(ServedPort, Option<NodePort>)> {
-        let mut served = Vec::new();
+        let mut ports = Vec::new();
         for udp in self.device_ios().filter_map(DeviceIo::udp_mut) {
             let (offset, drops) = (udp.offset(), udp.node_port_drops().clone());
             let own: Vec<_> = udp.own_addrs().collect();
@@ -194,10 +195,10 @@ impl Core {
                 let drops = drops.clone();
                 let served_port =
                     ServedPort { own, offset, drops, stop: None, served: Weak::new() };
-                served.push((served_port, port));
+                ports.push((served_port, port));
             }
         }
-        served
+        ports
     }
 }
 

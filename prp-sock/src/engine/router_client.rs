@@ -16,7 +16,7 @@ use super::wait::earliest;
 
 /// How soon after the end of a router its successor is sought, doubling up to the second one: a
 /// failed attempt costs microseconds, and a process that is idle does nothing else.
-const SEEK_AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+const RETRY_INTERVAL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
 /// A router that has stayed for this long did not send this process away.
 const STAYED: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ pub(super) struct RouterClient {
     pub(super) down: DownHops,
     /// Since when there has been a router, or none.
     since: Instant,
-    seek_at: Instant,
+    retry_at: Instant,
     pause: Duration,
     /// When to forget what the last one said.
     forget_at: Option<Instant>,
@@ -51,8 +51,8 @@ impl RouterClient {
             link: None,
             down: DownHops::default(),
             since: Instant::ZERO,
-            seek_at: Instant::ZERO,
-            pause: SEEK_AGAIN.0,
+            retry_at: Instant::ZERO,
+            pause: RETRY_INTERVAL.0,
             forget_at: None,
         }
     }
@@ -76,13 +76,13 @@ impl RouterClient {
                 Err(_) => self.disconnect(engine, now),
             }
         }
-        if self.link.is_none() && self.seek_at <= now {
+        if self.link.is_none() && self.retry_at <= now {
             self.connect(engine, now);
         }
         if self.forget_at.take_if(|at| *at <= now).is_some() {
             self.down = DownHops::default();
         }
-        earliest(self.forget_at, self.link.is_none().then_some(self.seek_at))
+        earliest(self.forget_at, self.link.is_none().then_some(self.retry_at))
     }
 
     fn take(&mut self, engine: &Engine, news: RouterUpdate) {
@@ -109,14 +109,14 @@ impl RouterClient {
         self.link = None;
         self.forget_at = Some(now + BELIEVED_FOR);
         if now.since(self.since) >= STAYED {
-            self.pause = SEEK_AGAIN.0;
+            self.pause = RETRY_INTERVAL.0;
         }
         self.postpone(now);
     }
 
     fn postpone(&mut self, now: Instant) {
-        self.seek_at = now + self.pause;
-        self.pause = (self.pause * 2).min(SEEK_AGAIN.1);
+        self.retry_at = now + self.pause;
+        self.pause = (self.pause * 2).min(RETRY_INTERVAL.1);
     }
 }
 

@@ -6,8 +6,8 @@ use prp_device::CpuContention;
 use prp_proto::time::Instant;
 
 use super::tuning::{
-    POLLS_PER_SYSCALL, POLLS_PER_YIELD, POLLS_UNCONTENDED, SPIN_BUDGET, SPIN_RETRY_WAITS,
-    UNCONTENDED_YIELD, UNCONTENDED_YIELDS, VAIN_SPINS, YIELD_INTERVAL,
+    FAILED_SPINS, POLLS_PER_SYSCALL, POLLS_PER_YIELD, POLLS_UNCONTENDED, SPIN_BUDGET,
+    SPIN_RETRY_WAITS, UNCONTENDED_YIELD, UNCONTENDED_YIELDS, YIELD_INTERVAL,
 };
 
 /// How long a waiting thread polls for frames before it sleeps.
@@ -23,8 +23,8 @@ pub(crate) enum SpinPolicy {
 /// A record of whether spinning has been paying.
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct SpinHistory {
-    vain: u32,
-    skipped: u32,
+    failed_spins: u32,
+    skipped_waits: u32,
     backoff: YieldBackoff,
 }
 
@@ -34,10 +34,10 @@ impl SpinHistory {
         match policy {
             SpinPolicy::Fixed(budget) => budget,
             SpinPolicy::Adaptive if self.backoff.contention.is_present(now) => Duration::ZERO,
-            SpinPolicy::Adaptive if self.vain < VAIN_SPINS => SPIN_BUDGET,
+            SpinPolicy::Adaptive if self.failed_spins < FAILED_SPINS => SPIN_BUDGET,
             SpinPolicy::Adaptive => {
-                self.skipped += 1;
-                if self.skipped.is_multiple_of(SPIN_RETRY_WAITS) {
+                self.skipped_waits += 1;
+                if self.skipped_waits.is_multiple_of(SPIN_RETRY_WAITS) {
                     SPIN_BUDGET
                 } else {
                     Duration::ZERO
@@ -56,9 +56,9 @@ impl SpinHistory {
     pub(super) fn note(&mut self, paid: bool, backoff: YieldBackoff) {
         self.backoff = backoff;
         if paid {
-            (self.vain, self.skipped) = (0, 0);
+            (self.failed_spins, self.skipped_waits) = (0, 0);
         } else {
-            self.vain = self.vain.saturating_add(1);
+            self.failed_spins = self.failed_spins.saturating_add(1);
         }
     }
 }
@@ -111,9 +111,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn budget__adaptive_gives_up_when_spinning_is_in_vain_and_comes_back() {
+    fn budget__adaptive_gives_up_when_spinning_finds_nothing_and_comes_back() {
         let mut record = SpinHistory::default();
-        for _ in 0..VAIN_SPINS {
+        for _ in 0..FAILED_SPINS {
             assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), SPIN_BUDGET);
             record.note(false, YieldBackoff::default());
         }

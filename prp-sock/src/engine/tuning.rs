@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(super) const SPIN_BUDGET: Duration = Duration::from_micros(20);
 
 /// Waits in a row in which polling found nothing, after which it is only tried now and then.
-pub(super) const VAIN_SPINS: u32 = 8;
+pub(super) const FAILED_SPINS: u32 = 8;
 
 /// Polling that does not pay is tried once in this number of waits.
 pub(super) const SPIN_RETRY_WAITS: u32 = 32;

@@ -261,7 +261,7 @@ impl Engine {
         if let Some(leader) = core.waiting.leader.take() {
             leader.leave(parker);
         }
-        core.timing.left = now;
+        core.timing.leader_left_at = now;
         core.timing.next_wakeup = None;
         self.pass_on(&mut core);
         self.finish_iteration(core, now);

@@ -10,7 +10,7 @@ use super::Numbers;
 
 /// What the device does with a frame.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub enum Verdict {
+pub enum FrameAction {
     /// Delivers it.
     Pass,
     /// Loses it.
@@ -20,7 +20,7 @@ pub enum Verdict {
 }
 
 /// A decision about every frame that arrives.
-pub type Rule = Box<dyn FnMut(&[u8]) -> Verdict + Send>;
+pub type Rule = Box<dyn FnMut(&[u8]) -> FrameAction + Send>;
 
 /// One end of a pipe, with a rule for what arrives.
 pub(crate) struct FaultyDevice {
@@ -46,9 +46,9 @@ impl FrameIo for FaultyDevice {
     fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let Some(rule) = &mut self.rule else { return self.pipe.receive(max, take) };
         self.pipe.receive(max, &mut |frame| match rule(frame) {
-            Verdict::Pass => take(frame),
-            Verdict::Drop => {}
-            Verdict::Duplicate => {
+            FrameAction::Pass => take(frame),
+            FrameAction::Drop => {}
+            FrameAction::Duplicate => {
                 take(frame);
                 take(frame);
             }

@@ -11,7 +11,7 @@ use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
 
 use super::PrpStream;
-use super::waiting::{Waiting, poll_engine};
+use super::waiting::{WaitFuture, poll_engine};
 use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
 use crate::engine::{Core, Interest, Task};
@@ -60,7 +60,7 @@ impl PrpListener {
         let inner = self.listener.inner()?;
         let attempt = |core: &mut Core, now: &mut Instant| accepted(core, *now, inner.listener);
         let interest = Interest::Accept(inner.listener);
-        let conn = Waiting::new(&inner.engine, interest, attempt).await?;
+        let conn = WaitFuture::new(&inner.engine, interest, attempt).await?;
         hand_out(inner, conn)
     }
 

@@ -20,7 +20,7 @@ use prp_proto::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
-use super::waiting::{Waiting, poll_engine};
+use super::waiting::{WaitFuture, poll_engine};
 use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
 use crate::engine::{Core, Interest, Task};
@@ -230,7 +230,7 @@ impl PrpStream {
         mut f: impl FnMut(&mut Core, &mut Instant, &Inner) -> Option<io::Result<T>> + Unpin,
     ) -> io::Result<T> {
         let inner = self.stream.inner()?;
-        Waiting::new(&inner.engine, interest(inner.conn), |core, now| f(core, now, inner)).await
+        WaitFuture::new(&inner.engine, interest(inner.conn), |core, now| f(core, now, inner)).await
     }
 
     /// Tries `f`, for the task that polls; of those it is the last one that is woken.

@@ -63,14 +63,14 @@ pub(super) fn poll_engine<T>(
 
 /// A future that waits until `attempt` gives something. Any number of them may wait for one stream
 /// or listener: each has its own waker there, until it ends or is dropped.
-pub(super) struct Waiting<'a, F> {
+pub(super) struct WaitFuture<'a, F> {
     engine: &'a Engine,
     interest: Interest,
     id: Option<FutureId>,
     attempt: F,
 }
 
-impl<'a, F> Waiting<'a, F> {
+impl<'a, F> WaitFuture<'a, F> {
     pub(super) fn new<T>(engine: &'a Engine, interest: Interest, attempt: F) -> Self
     where
         F: FnMut(&mut Core, &mut Instant) -> Option<io::Result<T>>,
@@ -79,7 +79,7 @@ impl<'a, F> Waiting<'a, F> {
     }
 }
 
-impl<T, F> Future for Waiting<'_, F>
+impl<T, F> Future for WaitFuture<'_, F>
 where
     F: FnMut(&mut Core, &mut Instant) -> Option<io::Result<T>> + Unpin,
 {
@@ -91,7 +91,7 @@ where
     }
 }
 
-impl<F> Drop for Waiting<'_, F> {
+impl<F> Drop for WaitFuture<'_, F> {
     fn drop(&mut self) {
         if let Some(id) = self.id
             && self.engine.is_ours()
@@ -101,7 +101,7 @@ impl<F> Drop for Waiting<'_, F> {
     }
 }
 
-impl<F> fmt::Debug for Waiting<'_, F> {
+impl<F> fmt::Debug for WaitFuture<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiting").field("interest", &self.interest).finish_non_exhaustive()
     }

@@ -48,7 +48,7 @@ impl UdpProbe {
         let own: Vec<_> = device.own_addrs().collect();
         let node_ports = own.into_iter().zip(device.take_node_ports()).collect();
         let seen = Device::udp(best, device.mtu(), device.train());
-        let seek_at = Instant::now() + NodePort::SEEK_AGAIN;
+        let seek_at = Instant::now() + NodePort::RETRY_INTERVAL;
         Ok(Some((Self { device, node_ports, owners, seek_at }, seen)))
     }
 
@@ -90,7 +90,7 @@ impl UdpProbe {
         if self.next_timeout().is_none_or(|at| now < at) {
             return;
         }
-        self.seek_at = now + NodePort::SEEK_AGAIN;
+        self.seek_at = now + NodePort::RETRY_INTERVAL;
         let has_router = self.owners.router().is_some();
         let drops = self.device.node_port_drops();
         let mut may_hold = true;

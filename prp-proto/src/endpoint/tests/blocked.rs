@@ -50,9 +50,9 @@ fn blocked__by_the_pace() {
     let now = pair.time;
     assert_eq!(pair.client.endpoint.write(now, c, &pattern(200_000), Ending::Write), Ok(200_000));
     // Timeouts leave a window of so few segments that they are spread over the round trip.
-    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
     pair.drive_for(Duration::from_secs(10));
-    pair.rule = Box::new(|_, _| Verdict::Pass);
+    pair.rule = Box::new(|_, _| FrameAction::Pass);
     let mut left = 200_000;
     assert!(pair.drive_until(|p| {
         left -= p.read_available(ToServer, s).len();

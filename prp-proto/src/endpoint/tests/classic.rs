@@ -40,7 +40,7 @@ fn old_server() -> Pair {
         if flags(bytes).contains(Flags::CREQ) {
             frame[24..26].copy_from_slice(&[0, 0]);
         }
-        Verdict::Replace(frame)
+        FrameAction::Replace(frame)
     });
     pair
 }
@@ -87,7 +87,7 @@ fn grant__that_is_forged_does_not_end_a_request_nor_make_it_classic() {
         pair.rule = Box::new(move |_, bytes| {
             requests += u32::from(flags(bytes).contains(Flags::CREQ));
             // The server is slow, or its first answers are lost.
-            if requests < 4 { Verdict::Drop } else { Verdict::Pass }
+            if requests < 4 { FrameAction::Drop } else { FrameAction::Pass }
         });
         let c = pair.connect(80, ConnConfig { classic, ..ConnConfig::default() });
         for seq in 0..100 {
@@ -128,7 +128,7 @@ fn data__behind_a_classic_grant_is_kept_until_that_is_believed() {
 #[test]
 fn data__behind_a_classic_grant_is_bounded() {
     let mut pair = Pair::default();
-    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
     let config = ConnConfig {
         classic: Classic::Allow,
         recv_buffer: 64 * 1024,

@@ -76,7 +76,7 @@ fn close__any_lost_frame_of_the_farewell_is_repeated() {
             let mut n = 0;
             pair.rule = Box::new(move |_, _| {
                 n += 1;
-                if n == lost + 1 { Verdict::Drop } else { Verdict::Pass }
+                if n == lost + 1 { FrameAction::Drop } else { FrameAction::Pass }
             });
             pair.write_all(ToServer, c, b"last words");
             pair.client.endpoint.shutdown_send(pair.time, c);
@@ -331,13 +331,13 @@ fn close__peer_that_stayed_in_vain_has_everything() {
     pair.server.endpoint.shutdown_send(pair.time, s);
     // The last acknowledgement is lost, and all that comes until the client stays no more.
     pair.rule = Box::new(|direction, _| match direction {
-        ToServer => Verdict::Drop,
-        ToClient => Verdict::Pass,
+        ToServer => FrameAction::Drop,
+        ToClient => FrameAction::Pass,
     });
     pair.client.endpoint.release(pair.time, c, false);
     assert!(pair.drive_until(|p| p.client.endpoint.connections() == 0));
     assert!(!pair.server.endpoint.is_flushed(s));
-    pair.rule = Box::new(|_, _| Verdict::Pass);
+    pair.rule = Box::new(|_, _| FrameAction::Pass);
     assert!(pair.drive_until(|p| p.server.endpoint.is_flushed(s)));
     assert_eq!(pair.server.endpoint.take_error(s), None);
     assert!(pair.time < Instant::from_nanos(5_000_000_000));

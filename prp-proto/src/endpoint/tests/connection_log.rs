@@ -60,8 +60,9 @@ fn reset__in_the_name_of_a_dead_process_is_believed_if_it_has_the_id() {
     let devices = alloc::vec![Device::ethernet(mac, 1500)];
     let router = Forwarder::new(ETHERTYPE, pair.client.endpoint.routes().clone(), devices);
     let wrong = EstablishedId { peer_id: established.peer_id ^ 1, ..established };
-    pair.rule =
-        Box::new(|direction, _| if direction == ToServer { Verdict::Drop } else { Verdict::Pass });
+    pair.rule = Box::new(
+        |direction, _| if direction == ToServer { FrameAction::Drop } else { FrameAction::Pass },
+    );
     for (established, over) in [(wrong, false), (established, true)] {
         let answer = reset(&router, &established).expect("there is a way");
         assert_eq!(answer.device, DeviceId(0));

@@ -69,7 +69,7 @@ fn trace__has_requests_that_fail_and_no_unconfirmed_ones() {
     let mut granted = false;
     pair.rule = Box::new(move |direction, _| {
         granted |= direction == ToClient;
-        if granted { Verdict::Drop } else { Verdict::Pass }
+        if granted { FrameAction::Drop } else { FrameAction::Pass }
     });
     pair.connect(80, ConnConfig::default());
     pair.drive_for(MS * 200_000);

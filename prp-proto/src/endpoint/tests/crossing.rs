@@ -54,7 +54,11 @@ fn requests__that_cross_survive_lost_and_doubled_frames() {
         let mut n = 0;
         pair.rule = Box::new(move |_, _| {
             n += 1;
-            if n <= 8 && lost >> (n - 1) & 1 == 1 { Verdict::Drop } else { Verdict::Duplicate }
+            if n <= 8 && lost >> (n - 1) & 1 == 1 {
+                FrameAction::Drop
+            } else {
+                FrameAction::Duplicate
+            }
         });
         let ends = cross(&mut pair, [ConnConfig::default(); 2]);
         assert!(pair.drive_until(|p| both_established(p, ends)), "{lost:b}");
@@ -98,7 +102,7 @@ fn request__that_crosses_and_is_forged_changes_nothing() {
     let mut n = 0;
     pair.rule = Box::new(move |d, bytes| {
         n += usize::from(d == ToServer && flags(bytes).contains(Flags::CREQ));
-        if n < 3 { Verdict::Drop } else { Verdict::Pass }
+        if n < 3 { FrameAction::Drop } else { FrameAction::Pass }
     });
     let config = ConnConfig::default();
     let now = pair.time;

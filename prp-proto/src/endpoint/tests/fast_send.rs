@@ -50,7 +50,7 @@ fn user_timeout__counts_from_the_message_after_a_silence() {
     let (c, s) = pair.established_with(impatient, ConnConfig::default());
     transfer(&mut pair, ToServer, c, s, b"before");
     pair.drive_for(10_000 * MS);
-    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
     pair.write_all(ToServer, c, b"after");
     pair.drive_for(1900 * MS);
     assert!(pair.client.endpoint.state(c).can_send(), "it waits on");

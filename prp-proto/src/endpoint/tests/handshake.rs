@@ -21,7 +21,7 @@ fn connect__survives_lost_and_doubled_frames() {
         let mut n = 0;
         pair.rule = Box::new(move |_, _| {
             n += 1;
-            if n <= lost { Verdict::Drop } else { Verdict::Duplicate }
+            if n <= lost { FrameAction::Drop } else { FrameAction::Duplicate }
         });
         let listener = pair.listen(80, ConnConfig::default());
         let c = pair.connect(80, ConnConfig::default());
@@ -54,13 +54,13 @@ fn connect__many_in_a_row_where_two_probes_of_each_are_lost() {
     let listener = pair.server.endpoint.listen(Port::new(80), 1000, ConnConfig::default()).unwrap();
     pair.rule = Box::new(|direction, bytes| {
         let is_request = flags(bytes).contains(Flags::CREQ);
-        if direction == ToServer && !is_request { Verdict::Drop } else { Verdict::Pass }
+        if direction == ToServer && !is_request { FrameAction::Drop } else { FrameAction::Pass }
     });
     for _ in 0..128 {
         pair.connect(80, ConnConfig::default());
     }
     pair.drive_for(1500 * MS);
-    pair.rule = Box::new(|_, _| Verdict::Pass);
+    pair.rule = Box::new(|_, _| FrameAction::Pass);
     pair.drive_for(550 * MS);
     let last = pair.connect(80, ConnConfig::default());
     assert!(pair.drive_until(|p| p.client.endpoint.state(last) == State::OPEN));
@@ -92,7 +92,7 @@ fn connect__not_refused_when_another_process_owns_the_port() {
 #[test]
 fn connect__times_out_with_backed_off_repeats() {
     let mut pair = Pair::default().traced();
-    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
     let config = ConnConfig { connect_timeout: Duration::from_secs(3), ..ConnConfig::default() };
     let c = pair.connect(80, config);
     assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
@@ -196,10 +196,10 @@ fn accept__unconfirmed_connection_does_not_stay() {
     let mut pair = Pair::default();
     let listener = pair.listen(80, ConnConfig::default());
     pair.connect(80, ConnConfig::default());
-    pair.rule = Box::new(|d, _| if d == ToServer { Verdict::Pass } else { Verdict::Drop });
+    pair.rule = Box::new(|d, _| if d == ToServer { FrameAction::Pass } else { FrameAction::Drop });
     pair.drive();
     let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
-    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
     let start = pair.time;
     assert!(pair.drive_until(|p| p.server.endpoint.state(s) == State::Close));
     assert!(pair.time.since(start) < Duration::from_secs(30));
@@ -291,7 +291,7 @@ fn probe__of_an_unconfirmed_server_makes_the_client_ask_again() {
     let mut probed = false;
     pair.rule = Box::new(move |d, bytes| {
         probed |= flags(bytes).contains(Flags::CTL);
-        if d == ToClient && !probed { Verdict::Drop } else { Verdict::Pass }
+        if d == ToClient && !probed { FrameAction::Drop } else { FrameAction::Pass }
     });
     let c = pair.connect(80, ConnConfig::default());
     assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::OPEN));
@@ -310,7 +310,7 @@ fn connect__is_reset_if_the_server_gives_up_before_its_answer_arrives() {
     let listener = pair.listen(80, impatient);
     pair.rule = Box::new(|d, bytes| {
         let lost = d == ToClient && !flags(bytes).contains(Flags::RST);
-        if lost { Verdict::Drop } else { Verdict::Pass }
+        if lost { FrameAction::Drop } else { FrameAction::Pass }
     });
     let c = pair.connect(80, ConnConfig::default());
     pair.drive();
@@ -326,7 +326,7 @@ fn connect__is_reset_if_the_server_gives_up_before_its_answer_arrives() {
 #[test]
 fn connect__grant_for_another_request_is_dropped() {
     let mut pair = Pair::default();
-    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
     let c = pair.connect(80, ConnConfig::default());
     pair.drive();
     let (ours, theirs) = pair.client.endpoint.ends(c).unwrap();

@@ -116,7 +116,7 @@ fn overheard(pair: &mut Pair, server: ConnConfig) -> (ConnHandle, ConnHandle, [S
             let number = frame.head.transport.first_seq(SeqWidth::Bits20);
             seen.lock().unwrap()[usize::from(d == ToClient)] = number;
         }
-        Verdict::Pass
+        FrameAction::Pass
     });
     let (c, s) = pair.established_with(ConnConfig::default(), server);
     let numbers = *first.lock().unwrap();

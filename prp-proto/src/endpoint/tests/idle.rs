@@ -10,7 +10,7 @@ fn quick() -> ConnConfig {
 fn keepalive__finds_a_peer_that_is_gone() {
     let mut pair = Pair::default();
     let (c, _) = pair.established_with(quick(), quick());
-    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
     assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
     let error = pair.client.endpoint.take_error(c);
     assert_eq!(

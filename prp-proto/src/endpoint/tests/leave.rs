@@ -73,7 +73,7 @@ fn both_end(manner: Manner, is_lost: impl Fn(usize) -> bool + Send + 'static) ->
     pair.rule = Box::new(move |_, _| {
         frames += 1;
         let lost = gone.load(Ordering::Relaxed) || is_lost(frames - 1);
-        if lost { Verdict::Drop } else { Verdict::Pass }
+        if lost { FrameAction::Drop } else { FrameAction::Pass }
     });
     pair.write_all(ToServer, c, b"last words");
     pair.client.endpoint.shutdown_send(pair.time, c);
@@ -138,7 +138,7 @@ fn leave__peer_may_close_whenever_it_likes() {
     pair.client.endpoint.release(pair.time, c, false);
     pair.client.endpoint.leave(pair.time);
     assert!(pair.drive_until(|p| p.client.endpoint.may_end()));
-    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
     assert_eq!(pair.read_available(ToServer, s), b"all");
     assert!(pair.server.endpoint.state(s).can_send());
     assert_eq!(pair.server.endpoint.take_error(s), None);
@@ -173,7 +173,7 @@ fn leave__a_lost_reset_is_followed_by_another_one() {
         let mut frames = 0;
         pair.rule = Box::new(move |_, _| {
             frames += 1;
-            if frames == lost + 1 { Verdict::Drop } else { Verdict::Pass }
+            if frames == lost + 1 { FrameAction::Drop } else { FrameAction::Pass }
         });
         pair.client.endpoint.release(pair.time, c, false);
         pair.client.endpoint.leave(pair.time);
@@ -191,7 +191,7 @@ fn thousand_ended() -> Pair {
     let listener = pair.listen(80, ConnConfig::default());
     let begun = pair.time;
     for port in 40_000..41_000 {
-        pair.rule = Box::new(|_, _| Verdict::Pass);
+        pair.rule = Box::new(|_, _| FrameAction::Pass);
         let (local, server) = (Some(Port::new(port)), Pair::server_addr(80));
         let client = &mut pair.client.endpoint;
         let c = client.connect(begun, server, local, ConnConfig::default(), |_| true).unwrap();
@@ -199,7 +199,8 @@ fn thousand_ended() -> Pair {
         let s = pair.server.endpoint.accept(pair.time, listener).unwrap();
         pair.client.endpoint.release(pair.time, c, false);
         pair.drive();
-        pair.rule = Box::new(|to, _| if to == ToServer { Verdict::Drop } else { Verdict::Pass });
+        pair.rule =
+            Box::new(|to, _| if to == ToServer { FrameAction::Drop } else { FrameAction::Pass });
         pair.server.endpoint.release(pair.time, s, false);
         pair.drive();
     }
@@ -214,7 +215,7 @@ fn leave__peers_of_all_connections_that_ended_lately_are_notified() {
     let mut lost = BTreeSet::new();
     pair.rule = Box::new(move |to, bytes| {
         let is_lost = to == ToServer && flags(bytes).contains(Flags::RST);
-        if is_lost && lost.insert(bytes.to_vec()) { Verdict::Drop } else { Verdict::Pass }
+        if is_lost && lost.insert(bytes.to_vec()) { FrameAction::Drop } else { FrameAction::Pass }
     });
     pair.client.endpoint.leave(pair.time);
     assert!(pair.drive_until(|p| p.client.endpoint.may_end()));
@@ -234,7 +235,7 @@ fn leave__peers_with_one_ring_are_notified_bit_by_bit() {
         let takes = |n: usize| n.checked_sub(1);
         let is_lost = to == ToServer
             && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, takes).is_err();
-        if is_lost { Verdict::Drop } else { Verdict::Pass }
+        if is_lost { FrameAction::Drop } else { FrameAction::Pass }
     });
     let begun = pair.time;
     let mut ran = begun;

@@ -79,8 +79,8 @@ fn detect__what_the_peer_says_before_it_is_asked_ends_nothing() {
     pair.drive_for(5 * MS);
     // Data and questions are stuck in the server's ring; it reads what it has and says so.
     pair.rule = Box::new(|d, _| match d {
-        ToServer => Verdict::Delay(1000 * MS),
-        ToClient => Verdict::Pass,
+        ToServer => FrameAction::Delay(1000 * MS),
+        ToClient => FrameAction::Pass,
     });
     pair.write_all(ToServer, c, b"and this");
     pair.drive_for(500 * MS);
@@ -104,7 +104,7 @@ fn reliable__recovers_any_single_loss() {
             pair.rule = Box::new(move |d, bytes| {
                 n += usize::from(d == ToServer && is_data(bytes));
                 let hit = d == ToServer && is_data(bytes) && n == lost + 1;
-                if hit { Verdict::Drop } else { Verdict::Pass }
+                if hit { FrameAction::Drop } else { FrameAction::Pass }
             });
             let start = pair.time;
             assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data, "{policy} {lost}");
@@ -138,9 +138,9 @@ fn outage__is_survived_with_backed_off_timeouts() {
         let mut pair = Pair::default();
         let (c, s) = pair.established_with(with_policy(policy), with_policy(policy));
         pair.write_all(ToServer, c, &pattern(50_000));
-        pair.rule = Box::new(|_, _| Verdict::Drop);
+        pair.rule = Box::new(|_, _| FrameAction::Drop);
         pair.drive_for(Duration::from_secs(10));
-        pair.rule = Box::new(|_, _| Verdict::Pass);
+        pair.rule = Box::new(|_, _| FrameAction::Pass);
         let mut got = Vec::new();
         assert!(pair.drive_until(|p| {
             got.extend(p.read_available(ToServer, s));
@@ -180,7 +180,7 @@ fn user_timeout__ends_a_connection_to_a_peer_that_is_gone() {
     let limit = Duration::from_secs(5);
     let config = ConnConfig { user_timeout: Some(limit), ..ConnConfig::default() };
     let (c, _) = pair.established_with(config, config);
-    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
     let start = pair.time;
     pair.write_all(ToServer, c, b"anybody?");
     assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
@@ -198,7 +198,9 @@ fn user_timeout__says_that_full_segments_do_not_get_through() {
         let mut pair = Pair::default();
         let (c, s) = pair.established_with(with_policy(policy), with_policy(policy));
         pair.rule =
-            Box::new(|_, bytes| if bytes.len() > 1000 { Verdict::Drop } else { Verdict::Pass });
+            Box::new(
+                |_, bytes| if bytes.len() > 1000 { FrameAction::Drop } else { FrameAction::Pass },
+            );
         assert_eq!(transfer(&mut pair, ToServer, c, s, b"small"), b"small");
         pair.write_all(ToServer, c, &pattern(100_000));
         assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
@@ -216,7 +218,7 @@ fn user_timeout__of_a_peer_that_is_gone_names_no_size() {
     let mut pair = Pair::default();
     let (c, _) = pair.established();
     pair.write_all(ToServer, c, &pattern(100_000));
-    pair.rule = Box::new(|_, _| Verdict::Drop);
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
     assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
     let error = pair.client.endpoint.take_error(c);
     assert!(matches!(error, Some(ConnError::TimedOut { .. })), "{error:?}");
@@ -233,7 +235,7 @@ fn selective_repeat__late_frames_are_not_sent_again() {
     pair.rule = Box::new(move |d, bytes| {
         n += 1;
         let late = d == ToServer && is_data(bytes) && n % 7 == 0;
-        if late { Verdict::Delay(Duration::from_micros(30)) } else { Verdict::Pass }
+        if late { FrameAction::Delay(Duration::from_micros(30)) } else { FrameAction::Pass }
     });
     let data = pattern(1_000_000);
     assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
@@ -249,7 +251,7 @@ fn acknowledgements__may_all_be_lost_for_a_while() {
     let mut n = 0;
     pair.rule = Box::new(move |d, _| {
         n += usize::from(d == ToClient);
-        if d == ToClient && n % 3 != 0 { Verdict::Drop } else { Verdict::Pass }
+        if d == ToClient && n % 3 != 0 { FrameAction::Drop } else { FrameAction::Pass }
     });
     let data = pattern(2_000_000);
     assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
@@ -265,13 +267,13 @@ fn crc__corrupted_frames_are_lost_frames() {
     pair.rule = Box::new(move |_, bytes| {
         n += 1;
         if !n.is_multiple_of(5) {
-            return Verdict::Pass;
+            return FrameAction::Pass;
         }
         let mut bad = bytes.to_vec();
         // Anywhere behind the addresses and ports.
         let at = 22 + n * 7 % (bad.len() - 22);
         bad[at] ^= 1 << (n % 8);
-        Verdict::Replace(bad)
+        FrameAction::Replace(bad)
     });
     let data = pattern(300_000);
     assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
@@ -288,11 +290,11 @@ fn repeat__says_that_it_is_one() {
         let seen = copies.clone();
         pair.rule = Box::new(move |d, bytes| {
             if d != ToServer || !is_data(bytes) {
-                return Verdict::Pass;
+                return FrameAction::Pass;
             }
             let mut seen = seen.lock().unwrap();
             seen.push(flags(bytes).contains(Flags::RTX));
-            if seen.len() < 3 { Verdict::Drop } else { Verdict::Pass }
+            if seen.len() < 3 { FrameAction::Drop } else { FrameAction::Pass }
         });
         assert_eq!(transfer(&mut pair, ToServer, c, s, b"once more"), b"once more");
         assert_eq!(copies.lock().unwrap()[..3], [false, true, true], "{policy}");
@@ -330,7 +332,7 @@ fn probe__is_repeated_at_growing_distances() {
     let mut answers = 0;
     pair.rule = Box::new(move |d, _| {
         answers += u32::from(d == ToClient);
-        if d == ToClient && answers <= 3 { Verdict::Drop } else { Verdict::Pass }
+        if d == ToClient && answers <= 3 { FrameAction::Drop } else { FrameAction::Pass }
     });
     let start = pair.time;
     pair.write_all(ToServer, c, &pattern(5 * 1484));

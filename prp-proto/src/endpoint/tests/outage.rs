@@ -5,11 +5,12 @@ use super::*;
 
 /// Nothing arrives in the directions that `dead` names.
 fn kill(pair: &mut Pair, dead: &'static [Direction]) {
-    pair.rule = Box::new(
-        move |direction, _| {
-            if dead.contains(&direction) { Verdict::Drop } else { Verdict::Pass }
-        },
-    );
+    pair.rule =
+        Box::new(
+            move |direction, _| {
+                if dead.contains(&direction) { FrameAction::Drop } else { FrameAction::Pass }
+            },
+        );
 }
 
 /// Without limits on how long it waits.

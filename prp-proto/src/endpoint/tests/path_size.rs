@@ -5,11 +5,12 @@ use crate::wire::CRC_LEN;
 
 /// Frames of more bytes than this behind the Ethernet header vanish.
 fn hole(pair: &mut Pair, mtu: usize) {
-    pair.rule = Box::new(
-        move |_, bytes| {
-            if bytes.len() > mtu + 14 { Verdict::Drop } else { Verdict::Pass }
-        },
-    );
+    pair.rule =
+        Box::new(
+            move |_, bytes| {
+                if bytes.len() > mtu + 14 { FrameAction::Drop } else { FrameAction::Pass }
+            },
+        );
 }
 
 fn reductions(pair: &mut Pair, c: ConnHandle) -> u64 {
@@ -54,7 +55,7 @@ fn size__is_found_between_and_again_once_the_hole_is_gone() {
     let largest = |pair: &mut Pair, total: usize| {
         let seen = alloc::sync::Arc::new(core::sync::atomic::AtomicUsize::new(0));
         let (noted, mut rule) =
-            (seen.clone(), core::mem::replace(&mut pair.rule, Box::new(|_, _| Verdict::Pass)));
+            (seen.clone(), core::mem::replace(&mut pair.rule, Box::new(|_, _| FrameAction::Pass)));
         pair.rule = Box::new(move |d, bytes| {
             if d == ToServer && is_data(bytes) {
                 noted.fetch_max(bytes.len() - 30, core::sync::atomic::Ordering::Relaxed);
@@ -72,7 +73,7 @@ fn size__is_found_between_and_again_once_the_hole_is_gone() {
     }
     let found = largest(&mut pair, 100_000) - CRC_LEN;
     assert!((1400 - 20 - 64..=1400 - 20).contains(&found), "{found}");
-    pair.rule = Box::new(|_, _| Verdict::Pass);
+    pair.rule = Box::new(|_, _| FrameAction::Pass);
     for _ in 0..10 {
         transfer(&mut pair, ToServer, c, s, &pattern(10_000));
         pair.drive_for(10_000 * MS);
@@ -93,7 +94,7 @@ fn size__losses_alone_make_no_segment_smaller() {
             dice = dice
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            if (dice >> 33).is_multiple_of(one_in) { Verdict::Drop } else { Verdict::Pass }
+            if (dice >> 33).is_multiple_of(one_in) { FrameAction::Drop } else { FrameAction::Pass }
         });
         assert_eq!(transfer(&mut pair, ToServer, c, s, &pattern(300_000)), pattern(300_000));
         assert_eq!(reductions(&mut pair, c), 0, "one in {one_in}");

@@ -51,7 +51,7 @@ fn schedule__many_connections_share_the_window_of_one() {
     let seen = sent.clone();
     pair.rule = Box::new(move |direction, bytes| {
         seen.fetch_add(usize::from(direction == ToServer && is_data(bytes)), Relaxed);
-        Verdict::Pass
+        FrameAction::Pass
     });
     pair.latency = 10 * MS;
     let data = pattern(300_000);
@@ -79,7 +79,7 @@ fn schedule__a_connection_sends_on_for_its_whole_quantum() {
             changes.fetch_add(usize::from(source(bytes) != last), Relaxed);
             last = source(bytes);
         }
-        Verdict::Pass
+        FrameAction::Pass
     });
     write_each(&mut pair, &conns, &data);
     arrives(&mut pair, &conns, &data);
@@ -119,7 +119,7 @@ fn schedule__connections_that_are_cut_off_do_not_hold_up_others() {
         .collect();
     pair.rule = Box::new(move |direction, bytes| {
         let lost = direction == ToServer && ports.contains(&source(bytes));
-        if lost { Verdict::Drop } else { Verdict::Pass }
+        if lost { FrameAction::Drop } else { FrameAction::Pass }
     });
     let data = pattern(300_000);
     write_each(&mut pair, &cut_off, &data);

@@ -248,10 +248,10 @@ fn time_wait__an_end_that_goes_early_leaves_the_peer_no_ghost() {
     let port = Port::new(local(&pair, c));
     pair.client.endpoint.release(pair.time, c, false);
     pair.drive();
-    pair.rule = Box::new(|d, _| if d == ToServer { Verdict::Drop } else { Verdict::Pass });
+    pair.rule = Box::new(|d, _| if d == ToServer { FrameAction::Drop } else { FrameAction::Pass });
     pair.server.endpoint.release(pair.time, s, false);
     pair.drive();
-    pair.rule = Box::new(|_, _| Verdict::Pass);
+    pair.rule = Box::new(|_, _| FrameAction::Pass);
     assert!(pair.client.endpoint.end_oldest_time_wait(pair.time));
     assert!(!pair.client.endpoint.end_oldest_time_wait(pair.time));
     let (now, remote) = (pair.time, Pair::server_addr(80));

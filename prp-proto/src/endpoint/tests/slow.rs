@@ -97,7 +97,7 @@ fn loss__on_a_slow_link_is_made_good() {
         let mut n = 0;
         pair.rule = Box::new(move |_, bytes| {
             n += usize::from(is_data(bytes));
-            if n % 40 == 39 && is_data(bytes) { Verdict::Drop } else { Verdict::Pass }
+            if n % 40 == 39 && is_data(bytes) { FrameAction::Drop } else { FrameAction::Pass }
         });
         let course = send(&mut pair, c, s, 300 << 10);
         // A sender that goes back sends all again that waits in the queue.

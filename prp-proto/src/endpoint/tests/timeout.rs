@@ -49,7 +49,11 @@ fn revise_timeout__changes_when_an_endpoint_is_woken_and_nothing_else() {
         // Every seventh frame is lost, of either direction: all timers but the slowest expire.
         pair.rule = Box::new(move |_, bytes| {
             n += u32::from(is_data(bytes));
-            if is_data(bytes) && n.is_multiple_of(7) { Verdict::Drop } else { Verdict::Pass }
+            if is_data(bytes) && n.is_multiple_of(7) {
+                FrameAction::Drop
+            } else {
+                FrameAction::Pass
+            }
         });
         let (c, s) = pair.established();
         let data = pattern(100_000);

@@ -181,7 +181,8 @@ fn size_probe__finds_out_what_the_path_carries() {
 
         // Expect: a switch between them takes 1500 only; data flows all the same.
         let mut pair = Pair::new(9000).traced();
-        pair.rule = Box::new(|_, b| if b.len() > 1514 { Verdict::Drop } else { Verdict::Pass });
+        pair.rule =
+            Box::new(|_, b| if b.len() > 1514 { FrameAction::Drop } else { FrameAction::Pass });
         let (c, s) = pair.established_with(config, config);
         assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
         assert_eq!(longest(&pair), Some(1484 - trailer));

@@ -60,7 +60,7 @@ fn window__lost_update_is_found_by_a_probe() {
     let mut first = true;
     pair.rule = Box::new(move |d, _| {
         let hit = d == ToClient && core::mem::take(&mut first);
-        if hit { Verdict::Drop } else { Verdict::Pass }
+        if hit { FrameAction::Drop } else { FrameAction::Pass }
     });
     let mut got = pair.read_available(ToServer, s);
     assert!(pair.drive_until(|p| {
@@ -207,10 +207,10 @@ fn window__written_into_after_the_lost_update() {
     let (c, s) = pair.established_with(ConnConfig::default(), small_buffer());
     pair.write_all(ToServer, c, &pattern(FILLS));
     pair.drive_for(Duration::from_secs(1));
-    pair.rule = Box::new(|d, _| if d == ToClient { Verdict::Drop } else { Verdict::Pass });
+    pair.rule = Box::new(|d, _| if d == ToClient { FrameAction::Drop } else { FrameAction::Pass });
     assert_eq!(pair.read_available(ToServer, s).len(), FILLS);
     pair.drive();
-    pair.rule = Box::new(|_, _| Verdict::Pass);
+    pair.rule = Box::new(|_, _| FrameAction::Pass);
     let start = pair.time;
     assert_eq!(transfer(&mut pair, ToServer, c, s, b"more"), b"more");
     // Expect: a question after the retransmission timeout, not after half a minute of silence.

@@ -71,7 +71,7 @@ pub(in crate::engine) struct Timing {
     pub(in crate::engine) timer_load: TimerLoad,
     /// When an application thread last stopped leading, or polled for frames before it would have
     /// waited.
-    pub(in crate::engine) left: Instant,
+    pub(in crate::engine) leader_left_at: Instant,
     /// When something was last sent or taken in.
     pub(super) last_io: Instant,
 }
@@ -85,8 +85,8 @@ impl Default for Timing {
             next_wakeup: None,
             background_wakeup: None,
             leader_sleeps: false,
-            timer_load: TimerLoad::Nothing,
-            left: Instant::ZERO,
+            timer_load: TimerLoad::None,
+            leader_left_at: Instant::ZERO,
             last_io: Instant::ZERO,
         }
     }

@@ -24,23 +24,23 @@ fn process(node: NodeId, port: u16) -> NodePorts {
         stop: None,
         served: Weak::new(),
     };
-    let served = vec![served_port(1), served_port(2)];
-    NodePorts { node, served, seek_at: Instant::ZERO, caller: Waker::noop().clone() }
+    let ports = vec![served_port(1), served_port(2)];
+    NodePorts { node, ports, retry_at: Instant::ZERO, caller: Waker::noop().clone() }
 }
 
 fn held(ports: &NodePorts) -> Vec<bool> {
-    ports.served.iter().map(ServedPort::is_held).collect()
+    ports.ports.iter().map(ServedPort::is_held).collect()
 }
 
 /// Takes the node's own port at an address as if the one before belonged to a router.
 fn take(ports: &mut NodePorts, at: usize) {
-    let served_port = &mut ports.served[at];
+    let served_port = &mut ports.ports[at];
     let port = NodePort::open(served_port.own, &served_port.drops).unwrap();
     served_port.serve(ports.node, port, &ports.caller);
 }
 
 #[test]
-fn seek__one_process_has_them_all() {
+fn find_free__one_process_has_them_all() {
     let node = NodeId::new(65_030).unwrap();
     let [mut first, mut second] = [(); 2].map(|()| process(node, 17_130));
     take(&mut first, 0);
@@ -63,7 +63,7 @@ fn seek__one_process_has_them_all() {
 
 /// A router has the first alone: the processes have the others.
 #[test]
-fn seek__takes_what_a_router_leaves() {
+fn find_free__takes_what_a_router_leaves() {
     let node = NodeId::new(65_031).unwrap();
     let (mut router, mut ports) = (process(node, 17_230), process(node, 17_230));
     let name = RouterUdpName::bind(node, 3).unwrap().unwrap();
@@ -87,7 +87,7 @@ fn serve__calls_for_another_socket_when_one_is_of_no_use() {
     let (called, calls) = channel();
     ports.caller = Waker::from(Arc::new(Called(called)));
     take(&mut ports, 1);
-    let NodePorts { served, caller, .. } = &mut ports;
+    let NodePorts { ports: served, caller, .. } = &mut ports;
     let own = served[0].own;
     served[0].serve(node, NodePort::of_no_use(own).unwrap(), caller);
     calls.recv_timeout(TEST_TIMEOUT).expect("a call");

@@ -184,6 +184,6 @@ fn wait__a_thread_that_finds_something_reads_the_clock_if_others_have_acted_sinc
         assert!(engine.time_of(seen, &core) >= last_io);
         drop(core);
         assert_eq!(reader.join().unwrap().unwrap(), 1);
-        assert!(engine.lock().timing.left >= last_io);
+        assert!(engine.lock().timing.leader_left_at >= last_io);
     });
 }

@@ -13,7 +13,7 @@ use super::super::keeper::TimerLoad;
 use super::{IdleLeader, read_byte, wait_for_crew};
 use crate::builder::Builder;
 use crate::stream::PrpStream;
-use crate::testing::{Pair, Verdict, wait_until, within_patience};
+use crate::testing::{FrameAction, Pair, wait_until, within_patience};
 
 /// The application computes: it waits for nothing, and its peer's write completes all the same.
 #[test]
@@ -96,8 +96,8 @@ fn keep__repeats_what_was_lost_while_a_leader_sleeps() {
         let lose_next = Arc::new(AtomicBool::new(false));
         let lose = lose_next.clone();
         let rule = move |_: &[u8]| match lose.swap(false, Ordering::Relaxed) {
-            true => Verdict::Drop,
-            false => Verdict::Pass,
+            true => FrameAction::Drop,
+            false => FrameAction::Pass,
         };
         let pair = Pair::with_rules(None, Some(Box::new(rule)));
         let (mut ours, mut theirs) = pair.streams();
@@ -124,24 +124,24 @@ fn keep__repeats_what_was_lost_while_a_leader_sleeps() {
 fn timer_load__timers_that_are_soon_due_make_the_keeper_wake_often() {
     let now = Instant::from_nanos(1_000_000_000);
     let at = |us| now + Duration::from_micros(us);
-    assert_eq!(TimerLoad::left(None, now), TimerLoad::Late);
-    assert_eq!(TimerLoad::left(Some(at(999)), now), TimerLoad::Soon);
-    assert_eq!(TimerLoad::left(Some(at(1000)), now), TimerLoad::Late);
+    assert_eq!(TimerLoad::left(None, now), TimerLoad::Relaxed);
+    assert_eq!(TimerLoad::left(Some(at(999)), now), TimerLoad::Urgent);
+    assert_eq!(TimerLoad::left(Some(at(1000)), now), TimerLoad::Relaxed);
     // The worst of what several sleeps left counts.
     assert_eq!(
-        TimerLoad::Nothing.max(TimerLoad::Late).max(TimerLoad::Soon).max(TimerLoad::Late),
-        TimerLoad::Soon
+        TimerLoad::None.max(TimerLoad::Relaxed).max(TimerLoad::Urgent).max(TimerLoad::Relaxed),
+        TimerLoad::Urgent
     );
     for (timer_load, due, check) in [
-        (TimerLoad::Nothing, None, 2000),
-        (TimerLoad::Nothing, Some(10), 2000),
-        (TimerLoad::Late, None, 1000),
-        (TimerLoad::Late, Some(1200), 1000),
-        (TimerLoad::Late, Some(700), 700),
-        (TimerLoad::Soon, None, 400),
-        (TimerLoad::Soon, Some(1200), 400),
-        (TimerLoad::Soon, Some(300), 300),
-        (TimerLoad::Soon, Some(10), 50),
+        (TimerLoad::None, None, 2000),
+        (TimerLoad::None, Some(10), 2000),
+        (TimerLoad::Relaxed, None, 1000),
+        (TimerLoad::Relaxed, Some(1200), 1000),
+        (TimerLoad::Relaxed, Some(700), 700),
+        (TimerLoad::Urgent, None, 400),
+        (TimerLoad::Urgent, Some(1200), 400),
+        (TimerLoad::Urgent, Some(300), 300),
+        (TimerLoad::Urgent, Some(10), 50),
     ] {
         assert_eq!(
             timer_load.next_check(due.map(at), now),
@@ -149,7 +149,7 @@ fn timer_load__timers_that_are_soon_due_make_the_keeper_wake_often() {
             "{timer_load:?}, due in {due:?} us"
         );
     }
-    assert_eq!(TimerLoad::Late.next_check(Some(Instant::ZERO), now), at(50));
+    assert_eq!(TimerLoad::Relaxed.next_check(Some(Instant::ZERO), now), at(50));
 }
 
 /// A leader that sleeps on has left its timers for good, not only until the keeper has run once.

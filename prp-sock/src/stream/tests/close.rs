@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::pattern;
 use crate::builder::Builder;
 use crate::stream::PrpStream;
-use crate::testing::{Pair, Rule, Verdict, wait_until, within_patience};
+use crate::testing::{FrameAction, Pair, Rule, wait_until, within_patience};
 
 #[test]
 fn drop__delivers_what_was_written() {
@@ -174,7 +174,7 @@ fn write__that_is_cut_short_by_a_reset_leaves_the_error_to_the_next_call() {
                 answers -= u32::from(doomed.is_some());
                 // What it says last is a reset.
                 drop(doomed.take_if(|_| answers == 0));
-                Verdict::Pass
+                FrameAction::Pass
             });
             let pair = Pair::with_rules(Some(rule), None);
             let large = Builder::new().recv_buffer(4 << 20);

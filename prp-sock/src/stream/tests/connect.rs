@@ -9,7 +9,7 @@ use prp_proto::wire::Reliability;
 
 use crate::builder::Builder;
 use crate::stream::PrpStream;
-use crate::testing::{Pair, Verdict, wait_until, within_patience};
+use crate::testing::{FrameAction, Pair, wait_until, within_patience};
 use prp_device::LinkState;
 
 #[test]
@@ -26,7 +26,7 @@ fn connect__is_refused_without_a_listener() {
 #[test]
 fn connect__times_out_without_an_answer() {
     within_patience(|| {
-        let pair = Pair::with_rules(None, Some(Box::new(|_| Verdict::Drop)));
+        let pair = Pair::with_rules(None, Some(Box::new(|_| FrameAction::Drop)));
         let quick = Builder::new().connect_timeout(Duration::from_millis(100));
         let error = pair.alpha.connect(pair.beta.addr(80), &quick).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
@@ -80,7 +80,7 @@ fn connect__asks_again_when_the_request_or_its_answer_is_lost() {
             let mut count = 0;
             move |_: &[u8]| {
                 count += 1;
-                if count <= first { Verdict::Drop } else { Verdict::Pass }
+                if count <= first { FrameAction::Drop } else { FrameAction::Pass }
             }
         };
         let pair = Pair::with_rules(Some(Box::new(lose(1))), Some(Box::new(lose(2))));
@@ -133,7 +133,7 @@ fn connect__from_a_port_gives_it_back_if_it_fails() {
 #[test]
 fn connect__gives_up_a_nonblocking_request_that_is_dropped() {
     within_patience(|| {
-        let pair = Pair::with_rules(None, Some(Box::new(|_| Verdict::Drop)));
+        let pair = Pair::with_rules(None, Some(Box::new(|_| FrameAction::Drop)));
         let stream = pair.alpha.connect_nonblocking(pair.beta.addr(80), &Builder::new()).unwrap();
         assert_eq!(stream.peer_addr().unwrap_err().kind(), ErrorKind::NotConnected);
         drop(stream);

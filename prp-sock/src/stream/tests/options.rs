@@ -9,7 +9,7 @@ use prp_proto::config::Keepalive;
 
 use super::pattern;
 use crate::builder::Builder;
-use crate::testing::{Pair, Rule, Verdict, wait_until, within_patience};
+use crate::testing::{FrameAction, Pair, Rule, wait_until, within_patience};
 
 #[test]
 fn try_clone__shares_the_options() {
@@ -112,7 +112,7 @@ fn scissors() -> (Arc<AtomicBool>, Rule) {
     let cut = Arc::new(AtomicBool::new(false));
     let wire = cut.clone();
     let rule = move |_: &[u8]| {
-        if wire.load(Ordering::Relaxed) { Verdict::Drop } else { Verdict::Pass }
+        if wire.load(Ordering::Relaxed) { FrameAction::Drop } else { FrameAction::Pass }
     };
     (cut, Box::new(rule))
 }

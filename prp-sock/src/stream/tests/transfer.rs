@@ -7,7 +7,7 @@ use prp_proto::wire::Reliability;
 
 use super::pattern;
 use crate::builder::Builder;
-use crate::testing::{Pair, Rule, Verdict, within_patience};
+use crate::testing::{FrameAction, Pair, Rule, within_patience};
 
 #[test]
 fn write__what_one_end_writes_the_other_reads() {
@@ -203,9 +203,9 @@ fn faulty(lose: u64, repeat: u64) -> Option<Rule> {
     Some(Box::new(move |_| {
         count += 1;
         match count {
-            n if n % lose == 0 => Verdict::Drop,
-            n if n % repeat == 0 => Verdict::Duplicate,
-            _ => Verdict::Pass,
+            n if n % lose == 0 => FrameAction::Drop,
+            n if n % repeat == 0 => FrameAction::Duplicate,
+            _ => FrameAction::Pass,
         }
     }))
 }

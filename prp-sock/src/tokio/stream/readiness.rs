@@ -9,7 +9,7 @@ use prp_proto::state::State;
 use prp_proto::time::Instant;
 use tokio::io::Ready;
 
-use super::super::waiting::Waiting;
+use super::super::waiting::WaitFuture;
 use super::PrpStream;
 use crate::engine::{Core, Interest, Wait};
 use crate::stream::Inner;
@@ -30,9 +30,9 @@ impl PrpStream {
         let attempt = move |core: &mut Core, _: &mut Instant| readiness(core, conn, interest);
         // Errors and the end of the stream wake readers.
         let reads = interest != tokio::io::Interest::WRITABLE;
-        let mut reading = reads.then(|| Waiting::new(engine, Interest::Read(conn), attempt));
+        let mut reading = reads.then(|| WaitFuture::new(engine, Interest::Read(conn), attempt));
         let mut writing =
-            interest.is_writable().then(|| Waiting::new(engine, Interest::Write(conn), attempt));
+            interest.is_writable().then(|| WaitFuture::new(engine, Interest::Write(conn), attempt));
         std::future::poll_fn(|cx| {
             for waiting in [&mut reading, &mut writing].into_iter().flatten() {
                 if let Poll::Ready(ready) = Pin::new(waiting).poll(cx) {
