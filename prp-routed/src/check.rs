@@ -224,28 +224,28 @@ fn here(file: &HostsFile, local: &io::Result<NodeId>, scope: HostsScope) -> Find
     }
 }
 
-/// Nodes that have one hardware address by one device. The paper places far nodes so, behind a
-/// neighbour; of neighbours themselves it is a mistake, or a clone.
+/// Nodes that have one hardware address by one device, or one UDP address. The paper places far
+/// nodes so, behind a neighbour; of neighbours themselves it is a mistake, or a clone.
 fn shared_addresses(path: &Path, hosts: &Hosts) -> Vec<Finding> {
-    let mut first: BTreeMap<(&str, [u8; 6]), NodeId> = BTreeMap::new();
+    let mut first: BTreeMap<String, NodeId> = BTreeMap::new();
     let mut notes = Vec::new();
     for entry in hosts.entries() {
         for hop in entry.hops() {
-            let HopTarget::Direct { mac, device } = hop.target else { continue };
+            let address = match hop.target {
+                HopTarget::Direct { mac, device } => format!("hardware address {mac} on {device}"),
+                HopTarget::Udp(address) => format!("UDP address {address}"),
+                HopTarget::Via(_) => continue,
+            };
             let node = entry.node();
-            let owner = *first.entry((device, mac.0)).or_insert(node);
+            let what = format!("{address} is there twice, for nodes");
+            let owner = *first.entry(address).or_insert(node);
             if owner == node {
                 continue;
             }
             notes.push(Finding {
                 line: Some(entry.line()),
                 fix: Some(format!("right if node {node} is behind node {owner}")),
-                ..Finding::new(
-                    path,
-                    format!(
-                        "hardware address {mac} on {device} is there twice, for nodes {owner} and {node}"
-                    ),
-                )
+                ..Finding::new(path, format!("{what} {owner} and {node}"))
             });
         }
     }

@@ -185,11 +185,12 @@ fn hosts__in_force_here_is_wrong_where_no_program_can_work() {
 }
 
 #[test]
-fn hosts__one_hardware_address_of_several_nodes_is_noted() {
+fn hosts__one_address_of_several_nodes_is_noted() {
     let folder = tempdir().expect("a temporary folder");
     let file = folder.path().join("prphosts");
     let text = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0, 02:00:00:00:00:02 eth1 metric 1\n\
-                3 02:00:00:00:00:02 eth0\n4 02:00:00:00:00:01 eth1\n5 via 2\n";
+                3 02:00:00:00:00:02 eth0\n4 02:00:00:00:00:01 eth1\n5 via 2\n\
+                6 udp:10.0.0.6, udp:10.1.0.6\n7 udp:10.0.0.6:5400\n8 10.1.0.6\n";
     fs::write(&file, text).expect("room");
     let report = hosts(&file, HostsScope::Anywhere);
     assert!(report.ok, "{report:?}");
@@ -197,7 +198,9 @@ fn hosts__one_hardware_address_of_several_nodes_is_noted() {
         words(&report.notes, &folder),
         [
             "prphosts:3: hardware address 02:00:00:00:00:02 on eth0 is there twice, for nodes 2 and 3; right if \
-          node 3 is behind node 2"
+          node 3 is behind node 2",
+            "prphosts:8: UDP address 10.1.0.6:5230 is there twice, for nodes 6 and 8; right if node 8 is \
+             behind node 6",
         ]
     );
 }
