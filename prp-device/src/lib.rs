@@ -86,7 +86,7 @@ pub use sys::ring::RingPeek;
 #[cfg(feature = "fast-paths")]
 pub use tcx_rx::TcxRx;
 pub use tx_backlog::TxBacklog;
-pub use udp::{NodePort, NodePortDrops, QueuePeek, UdpCounters, UdpDevice};
+pub use udp::{NodePort, NodePortDrops, QueuePeek, UdpCounters, UdpDevice, UdpMtu};
 #[cfg(feature = "fast-paths")]
 pub use xdp_tx::XdpTx;
 

@@ -3,6 +3,7 @@
 
 mod counters;
 mod majority;
+mod mtu;
 mod node_port;
 mod offload;
 mod peers;
@@ -28,6 +29,7 @@ use socket2::{SockAddr, Socket};
 use crate::Sent;
 use crate::sys::datagram::{Loaded, MAX_BYTES, RecvList, SendList, send_one};
 pub use counters::{NodePortDrops, UdpCounters};
+pub use mtu::UdpMtu;
 pub use node_port::NodePort;
 use node_port::read_handed_on;
 use offload::Offload;
@@ -77,10 +79,10 @@ impl UdpDevice {
     /// are taken, what else the kernel says.
     pub fn open(own: &[SocketAddr], connects: bool, peers: &[IpAddr]) -> io::Result<Self> {
         let sockets = Sockets::open(own, connects)?;
-        let mtu = sockets.largest_payload();
         let own: Vec<_> = sockets.own_addrs().map(|own| own.ip()).collect();
+        let mtu = UdpMtu::new(own.iter().copied()).read_by(sockets.last_socket().as_fd());
         Ok(Self {
-            mtu,
+            mtu: mtu.unwrap_or(mtu::FLOOR),
             room: sockets.room()?,
             sockets,
             peers: Peers::new(peers, &own),
@@ -141,6 +143,16 @@ impl UdpDevice {
     /// Bytes of a datagram's payload that the interface with its address takes.
     pub const fn mtu(&self) -> u32 {
         self.mtu
+    }
+
+    /// What says whether that has changed.
+    pub fn interface_mtu(&self) -> UdpMtu {
+        UdpMtu::new(self.own_addrs().map(|own| own.ip()))
+    }
+
+    /// The interface takes `mtu` bytes of a datagram's payload from now on.
+    pub const fn set_mtu(&mut self, mtu: u32) {
+        self.mtu = mtu;
     }
 
     /// Datagrams of its largest size that it sends and receives at a time.

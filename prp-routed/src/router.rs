@@ -177,6 +177,14 @@ impl Router {
     /// names.
     pub fn devices_changed(&mut self, state: impl Fn(&str) -> Option<LinkState>) {
         for (at, link) in self.links.iter_mut().enumerate() {
+            let id = DeviceId(at as u16);
+            if let Some(udp) = link.io.udp_mut()
+                && let Some(mtu) = udp.interface_mtu().read()
+                && let Some(ours) = self.forwarder.devices().get(at)
+            {
+                udp.set_mtu(mtu);
+                self.forwarder.set_device(id, Device::udp(ours.addr, mtu, udp.train()));
+            }
             let Some(kernel) = link.io.kernel() else { continue };
             kernel.revive();
             let Some(state) = state(link.name()).filter(|state| state.index.is_some()) else {
@@ -184,7 +192,7 @@ impl Router {
             };
             let mtu = state.mtu.min(kernel.largest());
             let device = Device::ethernet(state.mac, mtu);
-            self.forwarder.set_device(DeviceId(at as u16), device);
+            self.forwarder.set_device(id, device);
         }
         self.kernel.devices_changed();
     }

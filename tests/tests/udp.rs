@@ -16,6 +16,7 @@ use prp_tests::seed;
 use prp_tests::stream::{self, exchange, send};
 use prp_tests::topology::Topology;
 use prp_tests::train_filter::garble_trains;
+use prp_tests::wait::until;
 
 prp_tests::main! {
     light:
@@ -27,6 +28,7 @@ prp_tests::main! {
         link__stream_of_full_segments,
         link__stream_through_losses,
         link__trains_go_on_when_the_mtu_shrinks,
+        link__segments_follow_the_mtu,
         link__trains_that_are_lost_are_given_up,
         link__trains_that_are_garbled_are_given_up,
         link__udp_is_the_backup_of_ethernet,
@@ -245,6 +247,36 @@ fn link__trains_go_on_when_the_mtu_shrinks() {
     assert_ne!(client.ok("too_big s"), "0", "none was too long");
     assert_eq!(client.ok("udp s trains_refused"), "0");
     assert!(trains_for(&mut client, &mut server, 16 * MIB) > 0);
+}
+
+/// Connections that are made after the MTU has changed have segments of the new size.
+fn link__segments_follow_the_mtu() {
+    let (topology, hosts) = pair([]);
+    let (mut client, mut server) = connected(&topology, &hosts);
+    let mut port = 80;
+    // Bytes of a segment of a new stream, and whether one was too long for the device.
+    let mut stream_of = |bytes: u64| {
+        port += 1;
+        server.ok(format!("listen l{port} 2:{port}"));
+        client.ok(format!("connect s{port} 2:{port}"));
+        server.ok(format!("accept l{port} s{port}"));
+        let before = client.ok("too_big s");
+        server.ok(format!("bg take take s{port} {bytes}"));
+        client.ok(format!("send s{port} 7 {bytes}"));
+        server.ok("join take");
+        let segments: u64 = client.ok(format!("segments s{port}")).parse().expect("a number");
+        (bytes / segments, client.ok("too_big s") != before)
+    };
+    assert!((1000..1500).contains(&stream_of(4 * MIB).0));
+    for (mtu, expected) in [("9000", 5000..9000), ("1400", 1000..1400)] {
+        for number in [1, 2] {
+            topology.node(number).run("ip", &["link", "set", "eth0", "mtu", mtu]);
+        }
+        until(format!("segments for an MTU of {mtu}"), || {
+            let (size, too_big) = stream_of(16 * MIB);
+            (expected.contains(&size) && !too_big).then_some(())
+        });
+    }
 }
 
 /// A filter on the path that drops frames longer than a datagram drops whole trains.

@@ -4,18 +4,10 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use pnet::datalink;
 use prp_proto::addr::UDP_PORTS;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::sys::{datagram, packet};
-
-/// Bytes of a datagram's payload that every path takes (SPEC PRP-UDP-4).
-const FLOOR: u32 = 1200;
-
-/// Bytes of the headers before the payload, without options.
-const IPV4_HEADERS: u32 = 28;
-const IPV6_HEADERS: u32 = 48;
 
 /// Errors taken at a time: a flood of them must not delay the caller.
 const MAX_ERRORS: u64 = 64;
@@ -88,19 +80,6 @@ fn explain(error: &io::Error, address: SocketAddr) -> io::Error {
         ""
     };
     io::Error::new(error.kind(), format!("udp:{address}: {error}{fix}"))
-}
-
-/// Bytes of payload that the device with the address `ip` takes in a datagram.
-pub(super) fn largest_payload(fd: BorrowedFd<'_>, ip: IpAddr) -> u32 {
-    let headers = if ip.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
-    let found = datalink::interfaces();
-    // The loopback device has all addresses of its network.
-    let has = |i: &&datalink::NetworkInterface| {
-        i.ips.iter().any(|own| own.ip() == ip || (i.is_loopback() && own.contains(ip)))
-    };
-    let mtu = found.iter().find(has).and_then(|i| packet::mtu(fd, &i.name).ok());
-    let payload = mtu.unwrap_or(FLOOR + headers).saturating_sub(headers);
-    payload.clamp(FLOOR, datagram::MAX_BYTES as u32)
 }
 
 /// Sends by `send`, which is called once more if its error may be about what left before: the

@@ -16,7 +16,6 @@ use prp_node::fork::CloseOnFork;
 use socket2::Socket;
 
 use super::majority::Majority;
-use super::node_port::longest_handed_on;
 use super::{NodePort, NodePortDrops, socket};
 use crate::sys::datagram::RecvList;
 
@@ -141,15 +140,6 @@ impl Sockets {
     /// What the sockets at the node's own ports drop.
     pub(super) const fn drops(&self) -> &Arc<NodePortDrops> {
         &self.drops
-    }
-
-    /// Bytes of payload that all addresses take in a datagram, also in one that is handed on.
-    pub(super) fn largest_payload(&self) -> u32 {
-        let payload = |end: &AddressSockets| {
-            let ip = end.own.ip();
-            socket::largest_payload(end.socket.fd(), ip).min(longest_handed_on(ip) as u32)
-        };
-        self.addresses.iter().map(payload).min().unwrap_or(0)
     }
 
     /// Bytes of the smallest buffer for what is received.

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::Engine;
-use prp_device::Carrier;
+use prp_device::{Carrier, UdpDevice};
 
 /// The kernel's word on devices, for as long as it can be had.
 #[derive(Debug)]
@@ -36,6 +36,7 @@ impl CarrierWatch {
             Err(_) => self.carrier = None,
         }
         self.note(engine);
+        note_udp_mtus(engine);
         // prphosts has changed with its devices, perhaps, and a process that only listens does not
         // read it.
         engine.read_hosts_again();
@@ -49,4 +50,15 @@ impl CarrierWatch {
         core.note_links(now, self.carrier.is_some(), engine.device_names().iter().map(link));
         engine.finish(core, now);
     }
+}
+
+/// Notes at the UDP sockets of `engine` how large datagrams may be. The kernel is asked without the
+/// lock.
+fn note_udp_mtus(engine: &Engine) {
+    let mut core = engine.lock();
+    let devices = core.device_ios().map(|io| io.udp().map(UdpDevice::interface_mtu));
+    let devices: Vec<_> = devices.collect();
+    drop(core);
+    let mtus: Vec<_> = devices.iter().map(|device| device.as_ref()?.read()).collect();
+    engine.lock().note_udp_mtus(mtus.into_iter());
 }

@@ -171,6 +171,7 @@ fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<
             Ok(stream.device_stats()?.iter().map(|d| d.tcx_rx).sum::<u64>().to_string())
         }
         ("retransmitted", []) => Ok(stream.stats()?.retransmitted.to_string()),
+        ("segments", []) => Ok(stream.stats()?.segments_sent.to_string()),
         ("timeouts", []) => Ok(stream.stats()?.timeouts.to_string()),
         _ => Err(invalid("what?")),
     }

@@ -80,6 +80,20 @@ impl Core {
         }
     }
 
+    /// Notes of every device that is a UDP socket, in order, how large its datagrams may be.
+    pub(in crate::engine) fn note_udp_mtus(&mut self, mtus: impl Iterator<Item = Option<u32>>) {
+        for (at, (slot, mtu)) in self.devices.iter_mut().zip(mtus).enumerate() {
+            let id = DeviceId(at as u16);
+            if let (Some(udp), Some(mtu), Some(ours)) =
+                (slot.io.udp_mut(), mtu, self.endpoint.device(id))
+                && udp.mtu() != mtu
+            {
+                udp.set_mtu(mtu);
+                self.endpoint.set_device(id, Device::udp(ours.addr, mtu, udp.train()));
+            }
+        }
+    }
+
     /// Whether something waits at a device that shared memory does not show.
     pub(in crate::engine) fn poll_sockets(&mut self) -> bool {
         self.devices.iter_mut().any(|slot| slot.io.poll_once())
