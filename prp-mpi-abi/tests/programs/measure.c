@@ -1,9 +1,11 @@
-/* What messages and collective operations cost; used by `netns-scripts/bench --mpi`. measure
- * SECONDS WHAT...: each WHAT is measured for that long, in batches. Rank 0 prints a line for
- * each: its name, the median over the batches, and the best of them. pingpong:BYTES half a round
- * trip between ranks 0 and 1, MPI_Isend and MPI_Recv, microseconds barrier one MPI_Barrier of
- * all ranks, microseconds allreduce:BYTES one MPI_Allreduce of doubles of all ranks,
- * microseconds */
+/* What messages and collective operations cost; used by `netns-scripts/bench --mpi`.
+ *
+ * measure SECONDS WHAT...: each WHAT is measured for that long, in batches. Rank 0 prints a line
+ * for each, in microseconds: its name, the median over the batches, and the best of them.
+ *   pingpong:BYTES   half a round trip between ranks 0 and 1, MPI_Isend and MPI_Recv
+ *   roundtrip:BYTES  the same, each round trip measured alone: the median of all, and the best
+ *   barrier          one MPI_Barrier of all ranks
+ *   allreduce:BYTES  one MPI_Allreduce of doubles of all ranks */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,10 @@
 /* The longest time of a batch in seconds: disturbances of a machine last longer. */
 #define BATCH 0.01
 #define BATCHES 4096
+
+/* Round trips that are measured alone, at most, and between two checks of the time. */
+#define ROUND_TRIPS (1 << 20)
+#define CHUNK 1000
 
 static int rank, size;
 static char *out, *in;
@@ -48,12 +54,38 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void measure(const char *what, double seconds) {
+/* Prints the median and the least of `n` times of half a round trip or of a call, in seconds. */
+static void print(const char *what, double *costs, int n, double factor) {
+    qsort(costs, n, sizeof *costs, by_value);
+    printf("%s %.3f %.3f\n", what, costs[n / 2] * factor, costs[0] * factor);
+    fflush(stdout);
+}
+
+/* Measures each round trip alone. Disturbances of the machine hit few of them, and the median shows
+ * none, where each batch has some. */
+static void measure_each(const char *what, int bytes, double seconds) {
+    static double costs[ROUND_TRIPS];
+    int n = 0, goes_on = 1;
+    double begun = MPI_Wtime(), before = begun;
+    while (goes_on) {
+        int is_warm = before - begun > seconds / 10;
+        for (int i = 0; i < CHUNK; i++) {
+            pingpong(bytes);
+            double now = MPI_Wtime();
+            if (is_warm && n < ROUND_TRIPS) costs[n++] = now - before;
+            before = now;
+        }
+        goes_on = n == 0 || before - begun < seconds;
+        MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        before = MPI_Wtime();
+    }
+    if (rank == 0) print(what, costs, n, 0.5e6);
+}
+
+static void measure_batches(const char *what, int bytes, double seconds) {
     static double costs[BATCHES];
-    const char *colon = strchr(what, ':');
-    int bytes = colon ? atoi(colon + 1) : 0, count = 1, plan[2], n = 0;
+    int count = 1, plan[2], n = 0;
     double last = 0;
-    out = calloc(1, bytes + 8), in = calloc(1, bytes + 8);
     /* Rank 0 broadcasts the number of calls in a batch, and the end, since all ranks must make the
      * same number of calls. */
     double begun = MPI_Wtime();
@@ -70,11 +102,16 @@ static void measure(const char *what, double seconds) {
     if (rank == 0) {
         /* If a call takes longer than the whole time, the last batch is the only measurement. */
         if (n == 0) costs[n++] = last;
-        qsort(costs, n, sizeof *costs, by_value);
-        double half = strncmp(what, "pingpong", 8) ? 1e6 : 0.5e6;
-        printf("%s %.3f %.3f\n", what, costs[n / 2] * half, costs[0] * half);
-        fflush(stdout);
+        print(what, costs, n, strncmp(what, "pingpong", 8) ? 1e6 : 0.5e6);
     }
+}
+
+static void measure(const char *what, double seconds) {
+    const char *colon = strchr(what, ':');
+    int bytes = colon ? atoi(colon + 1) : 0;
+    out = calloc(1, bytes + 8), in = calloc(1, bytes + 8);
+    if (!strncmp(what, "roundtrip", 9)) measure_each(what, bytes, seconds);
+    else measure_batches(what, bytes, seconds);
     free(out), free(in);
 }
 
