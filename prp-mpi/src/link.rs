@@ -417,7 +417,9 @@ fn gather<'a>(out: &'a VecDeque<Outgoing>, bufs: &mut [IoSlice<'a>]) -> usize {
 fn read(stream: &Stream, patience: Option<Duration>, into: &mut [u8], is_over: &mut bool) -> usize {
     loop {
         let outcome = match (stream, patience) {
-            (Stream::Remote(remote), Some(patience)) => read_patiently(remote, patience, into),
+            // The thread that waits moves the frames itself, which no descriptor's waiter does. No
+            // other thread uses the stream meanwhile.
+            (Stream::Remote(remote), Some(patience)) => remote.read_expected(into, patience),
             _ => stream.read(into),
         };
         return match outcome {
@@ -434,18 +436,4 @@ fn read(stream: &Stream, patience: Option<Duration>, into: &mut [u8], is_over: &
             }
         };
     }
-}
-
-/// The thread that waits moves the frames itself, which no descriptor's waiter does. No other
-/// thread uses the stream meanwhile.
-fn read_patiently(
-    mut stream: &PrpStream,
-    patience: Duration,
-    into: &mut [u8],
-) -> io::Result<usize> {
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_nonblocking(false)?;
-    let outcome = stream.read(into);
-    stream.set_nonblocking(true)?;
-    outcome
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use prp_proto::time::Instant;
 
 use super::tuning::{
-    FLOW_FRAME_GAP, FLOW_FRAMES, FLOW_MEMORY_FRAMES, LONGEST_NAP, NAP_RING_BYTES, NAP_RING_PART,
-    SHORTEST_NAP, TIMER_SLACK,
+    AWAKE_FRAMES, FLOW_FRAME_GAP, FLOW_FRAMES, FLOW_MEMORY_FRAMES, LONGEST_NAP, NAP_RING_BYTES,
+    NAP_RING_PART, SHORTEST_NAP, TIMER_SLACK,
 };
 
 /// Frames that may gather in a receiving ring of `slots` slots of `slot_bytes` bytes while no
@@ -74,13 +74,15 @@ impl RxCoalescing {
         self.frames = 0;
     }
 
-    /// How long to sleep through what comes, if that is the thing to do.
-    pub(super) fn nap(&mut self, now: Instant) -> Option<Duration> {
+    /// How long to sleep through what comes, if that is the thing to do, where the peer sends at
+    /// most `expected_frames` before it waits for an answer.
+    pub(super) fn nap(&mut self, now: Instant, expected_frames: u32) -> Option<Duration> {
         if self.frames < FLOW_FRAMES {
             return None;
         }
         let elapsed = now.since(self.since);
-        let target_frames = self.target_frames.min(self.measured_frames);
+        let before_last = expected_frames.saturating_sub(AWAKE_FRAMES);
+        let target_frames = self.target_frames.min(self.measured_frames).min(before_last);
         let nap = (elapsed * target_frames / self.frames).min(LONGEST_NAP);
         // As many as were to gather, or as come in the longest time.
         self.expected_frames =
@@ -135,18 +137,18 @@ mod tests {
     fn nap__lasts_as_long_as_a_quarter_of_the_ring_takes() {
         let (mut flow, now) = flow(256, 2_000, 10_000);
         // 64 frames at 2 us are 128 us, of which the kernel adds 50 by itself.
-        let nap = flow.nap(now).unwrap();
+        let nap = flow.nap(now, u32::MAX).unwrap();
         assert!((75..=80).contains(&nap.as_micros()), "{nap:?}");
         // At 5 us they would take too long.
         let (mut slower, now) = self::flow(256, 5_000, 10_000);
-        assert_eq!(slower.nap(now), Some(LONGEST_NAP - TIMER_SLACK));
+        assert_eq!(slower.nap(now, u32::MAX), Some(LONGEST_NAP - TIMER_SLACK));
     }
 
     #[test]
     fn nap__only_where_there_is_a_flow_that_fits() {
         let nap = |slots, nanos, frames| {
             let (mut flow, now) = flow(slots, nanos, frames);
-            flow.nap(now)
+            flow.nap(now, u32::MAX)
         };
         assert!(nap(512, 2_000, FLOW_FRAMES - 2).is_none(), "not yet a flow");
         assert!(nap(64, 3_500, 10_000).is_none(), "so few frames come before one could sleep");
@@ -159,7 +161,7 @@ mod tests {
     fn nap__is_for_half_as_many_where_less_came_and_again_for_all_some_time_later() {
         let (mut flow, mut now) = flow(512, 2_000, 10_000);
         let nap = |flow: &mut RxCoalescing, now| {
-            let nap = flow.nap(now)?;
+            let nap = flow.nap(now, u32::MAX)?;
             Some((
                 ((nap + TIMER_SLACK).as_micros() + 4) / 8 * 8,
                 flow.expected_frames.next_multiple_of(2),
@@ -181,17 +183,33 @@ mod tests {
     }
 
     #[test]
+    fn nap__is_no_longer_than_what_is_expected_takes() {
+        let (mut flow, now) = flow(512, 2_000, 10_000);
+        // 60 frames at 2 us are 120 us, of which the kernel adds 50 by itself.
+        let nap = flow.nap(now, 60 + AWAKE_FRAMES).unwrap();
+        assert!((67..=72).contains(&nap.as_micros()), "{nap:?}");
+        assert!((58..=60).contains(&flow.expected_frames), "{}", flow.expected_frames);
+        assert_eq!(
+            flow.nap(now, 30 + AWAKE_FRAMES),
+            None,
+            "they come before the thread could sleep"
+        );
+        assert_eq!(flow.nap(now, AWAKE_FRAMES - 1), None);
+        assert!(flow.nap(now, u32::MAX).is_some(), "the flow goes on");
+    }
+
+    #[test]
     fn nap__in_vain_ends_the_flow_and_so_does_the_application() {
         let (mut one, now) = flow(512, 2_000, 10_000);
-        assert!(one.nap(now).is_some());
+        assert!(one.nap(now, u32::MAX).is_some());
         one.note(now + LONGEST_NAP, 0, target_frames(512, USUAL));
-        assert!(one.nap(now + LONGEST_NAP).is_none());
+        assert!(one.nap(now + LONGEST_NAP, u32::MAX).is_none());
 
         let (mut other, now) = flow(512, 2_000, 10_000);
-        assert!(other.nap(now).is_some());
+        assert!(other.nap(now, u32::MAX).is_some());
         other.note(now + LONGEST_NAP, 1, target_frames(512, USUAL));
-        assert!(other.nap(now + LONGEST_NAP).is_some(), "something came");
+        assert!(other.nap(now + LONGEST_NAP, u32::MAX).is_some(), "something came");
         other.end();
-        assert!(other.nap(now).is_none());
+        assert!(other.nap(now, u32::MAX).is_none());
     }
 }

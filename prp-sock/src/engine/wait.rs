@@ -40,6 +40,12 @@ pub(crate) trait Wait {
         LockClass::Short
     }
 
+    /// Bytes that the peer sends before it waits for an answer, if the caller knows that: the
+    /// thread does not sleep longer than these take.
+    fn expected_bytes(&self) -> Option<usize> {
+        None
+    }
+
     /// Receives and does what follows; how many frames there were. A reader lends its buffer here.
     fn poll_once(&mut self, core: &mut Core, now: Instant) -> usize {
         core.poll_once(now, None)
@@ -89,6 +95,8 @@ struct WaitParams<'a> {
     other: Option<&'a OtherFd<'a>>,
     deadline: Option<Instant>,
     policy: SpinPolicy,
+    /// As [`Wait::expected_bytes`].
+    expected_bytes: Option<usize>,
 }
 
 impl WaitParams<'_> {
@@ -112,11 +120,15 @@ impl WaitParams<'_> {
     /// spin, in a flow of data.
     fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
         let must_spin = matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero());
-        let reads = matches!(self.interests, [Interest::Read(_)]);
-        if must_spin || !reads || !core.is_unstalled() {
+        let [Interest::Read(conn)] = *self.interests else { return None };
+        if must_spin || !core.is_unstalled() {
             return None;
         }
-        core.rx_coalescing.nap(now)
+        let expected_frames = self.expected_bytes.map_or(u32::MAX, |bytes| {
+            let largest = core.endpoint.terms(conn).map_or(1, |terms| usize::from(terms.mss));
+            bytes.div_ceil(largest.max(1)) as u32
+        });
+        core.rx_coalescing.nap(now, expected_frames)
     }
 }
 
@@ -144,8 +156,14 @@ impl Engine {
             self.finish(core, now);
             return Ok(out);
         }
-        let interests = &[interest];
-        self.wait_for(core, now, &WaitParams { interests, other: None, deadline, policy }, wait)
+        let waiting = WaitParams {
+            interests: &[interest],
+            other: None,
+            deadline,
+            policy,
+            expected_bytes: wait.expected_bytes(),
+        };
+        self.wait_for(core, now, &waiting, wait)
     }
 
     /// As [`Self::wait`], for any of several things, or a descriptor. With one the thread does not
@@ -164,7 +182,9 @@ impl Engine {
             return Ok(out);
         }
         let policy = other.map_or(SpinPolicy::Adaptive, |_| SpinPolicy::Fixed(Duration::ZERO));
-        self.wait_for(core, now, &WaitParams { interests, other, deadline, policy }, wait)
+        let expected_bytes = wait.expected_bytes();
+        let waiting = WaitParams { interests, other, deadline, policy, expected_bytes };
+        self.wait_for(core, now, &waiting, wait)
     }
 
     /// Waits for what is not there yet.

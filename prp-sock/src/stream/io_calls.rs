@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use prp_proto::endpoint::{Ending, MessagePart, Sink};
 use prp_proto::error::ReadError;
@@ -20,6 +21,22 @@ impl PrpStream {
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         let inner = self.inner()?;
         inner.read_with(&mut PeekWait { conn: inner.conn, buf })
+    }
+
+    /// Reads as [`Read::read`] does, but waits for `timeout` at most, whatever the read timeout is
+    /// and whether the stream is nonblocking or not.
+    ///
+    /// This is for a caller that knows how much the peer sends before it waits for an answer, and
+    /// gives a buffer of that size. A thread that reads a stream at full rate otherwise sleeps
+    /// through hundreds of microseconds at a time, to receive more at once, and does not know where
+    /// the last byte is.
+    ///
+    /// # Errors
+    /// As [`Read::read`]; `WouldBlock` if nothing has come in time.
+    pub fn read_expected(&self, buf: &mut [u8], timeout: Duration) -> io::Result<usize> {
+        let inner = self.inner()?;
+        let mut wait = ReadWait { conn: inner.conn, buf, filled: 0, is_all: true };
+        inner.read_until(Some(inner.engine.now() + timeout), &mut wait)
     }
 
     /// Sends `message` as one message: the peer's [`Self::recv_message`] gets these bytes and no
@@ -81,14 +98,21 @@ impl Inner {
         nonblocking: bool,
         wait: &mut impl Wait<Out = io::Result<T>>,
     ) -> io::Result<T> {
-        let result = if nonblocking {
-            self.try_once(wait)
-        } else {
-            let deadline = load_timeout(&self.read_timeout).map(|t| self.engine.now() + t);
-            let interest = Interest::Read(self.conn);
-            self.engine.wait(interest, deadline, self.options.spin, wait).map_err(error::wait)
-        };
-        result?
+        if nonblocking {
+            return self.try_once(wait)?;
+        }
+        let deadline = load_timeout(&self.read_timeout).map(|t| self.engine.now() + t);
+        self.read_until(deadline, wait)
+    }
+
+    /// Reads by `wait`, and waits until `deadline` at most.
+    fn read_until<T>(
+        &self,
+        deadline: Option<Instant>,
+        wait: &mut impl Wait<Out = io::Result<T>>,
+    ) -> io::Result<T> {
+        let interest = Interest::Read(self.conn);
+        self.engine.wait(interest, deadline, self.options.spin, wait).map_err(error::wait)?
     }
 
     /// Fills `bufs` with what is there, waiting for some of it unless `nonblocking`.
@@ -100,7 +124,7 @@ impl Inner {
         let mut total = 0;
         for buf in bufs.iter_mut().filter(|b| !b.is_empty()) {
             let n = if total == 0 {
-                let mut wait = ReadWait { conn: self.conn, buf, filled: 0 };
+                let mut wait = ReadWait { conn: self.conn, buf, filled: 0, is_all: false };
                 self.read_as(nonblocking, &mut wait)?
             } else {
                 self.read_more(buf)
@@ -185,10 +209,16 @@ pub(crate) struct ReadWait<'a> {
     pub(crate) conn: ConnHandle,
     pub(crate) buf: &'a mut [u8],
     pub(crate) filled: usize,
+    /// The peer sends no more than fits `buf` before it waits for an answer.
+    pub(crate) is_all: bool,
 }
 
 impl Wait for ReadWait<'_> {
     type Out = io::Result<usize>;
+
+    fn expected_bytes(&self) -> Option<usize> {
+        self.is_all.then_some(self.buf.len())
+    }
 
     fn attempt(&mut self, core: &mut Core, now: &mut Instant) -> Option<io::Result<usize>> {
         if self.filled > 0 {
@@ -248,7 +278,7 @@ fn or_failure<T>(core: &Core, result: Result<T, ReadError>) -> Option<io::Result
 impl Read for &PrpStream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let inner = self.inner()?;
-        inner.read_with(&mut ReadWait { conn: inner.conn, buf, filled: 0 })
+        inner.read_with(&mut ReadWait { conn: inner.conn, buf, filled: 0, is_all: false })
     }
 
     fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {

@@ -1,9 +1,12 @@
 //! Streams and listeners that never wait.
 
 use std::io::{ErrorKind, Read, Write};
+use std::thread;
+use std::time::Duration;
 
 use super::pattern;
 use crate::builder::Builder;
+use crate::clock::Clock;
 use crate::testing::{Pair, wait_until, within_patience};
 
 #[test]
@@ -35,6 +38,35 @@ fn read__says_would_block_until_there_is_something() {
         // Expect: and blocking again, it does not block at the end.
         ours.set_nonblocking(false).unwrap();
         assert_eq!(ours.read(&mut buf).unwrap(), 0);
+    });
+}
+
+#[test]
+fn read_expected__waits_for_its_own_time_and_leaves_the_stream_as_it_is() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        ours.set_nonblocking(true).unwrap();
+        let mut bytes = vec![0; 5000];
+        let clock = Clock::start();
+        let begun = clock.now();
+        let nothing = ours.read_expected(&mut bytes, Duration::from_millis(5)).unwrap_err();
+        assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+        assert!(clock.now().since(begun) >= Duration::from_millis(5));
+        // The last bytes come from another thread while this one waits.
+        let sending = thread::spawn(move || {
+            theirs.write_all(&pattern(5000)).unwrap();
+            theirs
+        });
+        let mut got = 0;
+        while got < bytes.len() {
+            got += ours.read_expected(&mut bytes[got..], Duration::from_secs(60)).unwrap();
+        }
+        assert_eq!(bytes, pattern(5000));
+        let theirs = sending.join().unwrap();
+        assert_eq!(ours.read(&mut bytes).unwrap_err().kind(), ErrorKind::WouldBlock);
+        drop(theirs);
+        assert_eq!(ours.read_expected(&mut bytes, Duration::from_secs(60)).unwrap(), 0);
     });
 }
 
