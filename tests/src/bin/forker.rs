@@ -7,7 +7,7 @@
 //!   25th child connects as well, the others only exit. Prints the number of children that have
 //!   ended;
 //! - `forker ADDR leave`: listens at ADDR, forks a child that waits for the end of its standard
-//!   input, prints `ok`, and is killed.
+//!   input, prints `ok` once that child runs, and is killed.
 #![allow(unsafe_code, reason = "forking is unsafe in a program with threads")]
 
 use std::cell::Cell;
@@ -123,7 +123,13 @@ fn wait_for(pid: Pid) -> Result<(), String> {
 fn leave(addr: &str) -> io::Result<()> {
     let listener = PrpListener::bind(addr)?;
     let _stream = PrpStream::connect(addr)?;
-    child(|| io::stdin().read_to_end(&mut Vec::new()).map(drop))?;
+    let (mut from_child, mut to_parent) = io::pipe()?;
+    child(|| {
+        to_parent.write_all(b"x")?;
+        io::stdin().read_to_end(&mut Vec::new()).map(drop)
+    })?;
+    // A child that the scheduler has not run yet still has the parent's ports.
+    from_child.read_exact(&mut [0])?;
     println!("ok {}", listener.local_addr()?);
     io::stdout().flush()?;
     kill(Pid::this(), Signal::SIGKILL)?;
