@@ -84,6 +84,14 @@ impl Finding {
         let prefix = format!("{}: ", path.display());
         Self::new(path, message.strip_prefix(&prefix).unwrap_or(message))
     }
+
+    /// With its fix, by which texts of errors end, in a field of its own.
+    fn with_fix_apart(mut self) -> Self {
+        if let Some((what, fix)) = self.what.split_once("; ") {
+            (self.what, self.fix) = (what.to_owned(), Some(fix.to_owned()));
+        }
+        self
+    }
 }
 
 impl Report {
@@ -201,7 +209,7 @@ pub fn device_problems(file: &HostsFile, own: NodeId) -> Vec<String> {
 fn here(file: &HostsFile, local: &io::Result<NodeId>, scope: HostsScope) -> Findings {
     let (path, hosts) = (file.path(), file.hosts());
     let fault = |e: &io::Error| Findings {
-        faults: vec![Finding::of_message(path, &e.to_string())],
+        faults: vec![Finding::of_message(path, &e.to_string()).with_fix_apart()],
         ..Findings::default()
     };
     let machine = Machine::here();
@@ -261,7 +269,7 @@ fn local_node(file: &HostsFile) -> io::Result<NodeId> {
 fn load(path: &Path) -> Result<HostsFile, Report> {
     HostsFile::load(path).map_err(|e| {
         if e.kind() != ErrorKind::InvalidData {
-            return Report::failed("", Finding::of_message(path, &e.to_string()));
+            return Report::failed("", Finding::of_message(path, &e.to_string()).with_fix_apart());
         }
         // It may have been fixed meanwhile; then the message is reported as it was.
         let as_reported = || vec![Finding::of_message(path, &e.to_string())];

@@ -66,15 +66,17 @@ fn examine_with(node: &Node<'_>, hosts: &Path) -> Value {
     report(command)
 }
 
-/// Faults and warnings: kinds and causes.
+/// Faults and warnings: kinds and causes. Each has a fix.
 fn bad(report: &Value) -> Vec<(String, String)> {
     let findings = report["findings"].as_array().expect("a list");
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
     let is_bad = |finding: &&Value| finding["severity"] != "note";
-    findings.iter().filter(is_bad).map(|f| (text(f, "kind"), text(f, "cause"))).collect()
+    let bad: Vec<_> = findings.iter().filter(is_bad).collect();
+    assert!(bad.iter().all(|f| f["fix"].is_string()), "one has no fix: {report:#}");
+    bad.into_iter().map(|f| (text(f, "kind"), text(f, "cause"))).collect()
 }
 
-/// Checks that there is a finding of this kind with these words in its cause, and a fix.
+/// Checks that there is a finding of this kind with these words in its cause.
 #[track_caller]
 fn assert_finds(report: &Value, kind: &str, words: &str) {
     let found = bad(report);

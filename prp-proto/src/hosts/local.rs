@@ -71,7 +71,7 @@ impl fmt::Display for LocalNodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Several { candidates, total } = self else {
             return f.write_str(
-                "no line has an address of this machine: add its line, or set PRP_NODE or \
+                "no line has an address of this machine; add its line, or set PRP_NODE or \
                  write `self N`",
             );
         };

@@ -199,7 +199,7 @@ fn local_node__says_how_to_decide_between_several() {
 #[test]
 fn local_node__says_when_there_is_none() {
     let error = parse(EXAMPLE).local_node(|_| false).unwrap_err();
-    insta::assert_snapshot!(error, @"no line has an address of this machine: add its line, or set PRP_NODE or write `self N`");
+    insta::assert_snapshot!(error, @"no line has an address of this machine; add its line, or set PRP_NODE or write `self N`");
 }
 
 #[test]

@@ -52,7 +52,10 @@ impl Finding {
     /// What a check of prphosts has found.
     pub(super) fn of_check(kind: &'static str, severity: Severity, found: &check::Finding) -> Self {
         let cause = check::Finding { fix: None, ..found.clone() }.to_string();
-        Self::new(kind, severity, cause, found.fix.as_deref().unwrap_or_default())
+        // What a mistake in a line says is what is expected there.
+        let correct = || Some(format!("correct line {} of {}", found.line?, found.file));
+        let fix = found.fix.clone().or_else(correct);
+        Self::new(kind, severity, cause, &fix.unwrap_or_default())
     }
 }
 
