@@ -22,6 +22,7 @@ mod leader;
 mod link_monitor;
 mod netns;
 mod node_ports;
+mod other_fd;
 mod poll_set;
 mod ports;
 mod readiness;
@@ -54,6 +55,7 @@ pub(crate) use self::exit::exempt_this_thread;
 pub use self::exit::reset_all;
 pub(crate) use guard::CoreGuard;
 use guard::CoreLock;
+pub(crate) use other_fd::OtherFd;
 pub(crate) use ports::PortClaimer;
 use prp_node::fork;
 #[cfg(any(test, feature = "testing"))]
@@ -63,7 +65,7 @@ pub(crate) use spin::SpinPolicy;
 pub use status::openmetrics;
 #[cfg(feature = "tokio")]
 pub(crate) use tasks::{FutureId, Task};
-pub(crate) use wait::{OtherFd, Wait, WaitError};
+pub(crate) use wait::{Wait, WaitError};
 pub(crate) use waiters::Interest;
 
 use crate::clock::Clock;

@@ -1,13 +1,11 @@
 //! Waiting: the thread that waits does the work, or sleeps while another waiting thread does.
 
-use std::cell::Cell;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
+use nix::poll::{PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use prp_proto::config::IDLE_AFTER;
 use prp_proto::time::Instant;
@@ -17,6 +15,7 @@ use super::core::Core;
 use super::guard::CoreGuard;
 use super::keeper::TimerLoad;
 use super::leader::Leader;
+use super::other_fd::OtherFd;
 use super::poll_set::PollSet;
 use super::rx_handles::{RxHandles, take_errors};
 use super::spin::{SpinPolicy, YieldBackoff};
@@ -59,33 +58,6 @@ pub(crate) enum WaitError {
     TimedOut,
     /// A signal handler ran that does not want calls restarted.
     Interrupted,
-}
-
-/// A descriptor that ends a wait, too.
-#[derive(Debug)]
-pub(crate) struct OtherFd<'a> {
-    fd: BorrowedFd<'a>,
-    is_readable: Cell<bool>,
-}
-
-impl<'a> OtherFd<'a> {
-    /// Not known to be readable.
-    pub(crate) const fn new(fd: BorrowedFd<'a>) -> Self {
-        Self { fd, is_readable: Cell::new(false) }
-    }
-
-    /// Whether it was readable when it was last polled.
-    pub(crate) const fn is_readable(&self) -> bool {
-        self.is_readable.get()
-    }
-
-    /// Polls it.
-    pub(crate) fn poll(&self) -> bool {
-        let mut fds = [PollFd::new(self.fd, PollFlags::POLLIN)];
-        let polled = poll(&mut fds, PollTimeout::ZERO);
-        self.is_readable.set(polled.is_ok() && fds[0].any() == Some(true));
-        self.is_readable()
-    }
 }
 
 /// For what a thread waits, and how.
@@ -465,7 +437,7 @@ impl Engine {
         }
         let devices = set.fds().len();
         if let Some(other) = other {
-            set.push(other.fd, PollFlags::POLLIN);
+            set.push(other.fd(), PollFlags::POLLIN);
         }
         if rx_handles.disable() || me.begin_poll() {
             return (core, Ok(()));
@@ -483,7 +455,7 @@ impl Engine {
             Ok(_) => {
                 troubled = take_errors(&fds[1..devices]);
                 if let (Some(other), Some(fd)) = (other, fds.get(devices)) {
-                    other.is_readable.set(fd.any() == Some(true));
+                    other.note(fd.any() == Some(true));
                 }
                 Ok(())
             }
