@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\
   prp hosts check --all hosts      do these nodes reach each other?
 ";
 
-/// Nodes that are named to a user who has named none of them.
+/// How many nodes of the file an error names, where the user has named one that is not there.
 const MOST_SHOWN: usize = 8;
 
 /// Check prphosts, and find nodes in it.

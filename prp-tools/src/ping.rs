@@ -56,7 +56,8 @@ pub(crate) struct PingArgs {
     #[arg(short, long, conflicts_with = "interval")]
     flood: bool,
     /// Bytes of padding, which come back
-    #[arg(short, long, value_name = "BYTES", default_value_t = 32, value_parser = number::<u16>(0..=60_000))]
+    #[arg(short, long, value_name = "BYTES", default_value_t = 32)]
+    #[arg(value_parser = number::<u16>(0..=60_000))]
     size: u16,
     /// End after this number of seconds, whatever has been answered
     #[arg(short = 'w', long, value_name = "SECS", value_parser = seconds)]

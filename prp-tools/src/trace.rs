@@ -27,7 +27,8 @@ pub(crate) struct TraceArgs {
     /// The node: a name or number in prphosts
     node: String,
     /// How often to ask each router
-    #[arg(short = 'q', long, value_name = "N", default_value_t = 3, value_parser = number::<u8>(1..=10))]
+    #[arg(short = 'q', long, value_name = "N", default_value_t = 3)]
+    #[arg(value_parser = number::<u8>(1..=10))]
     queries: u8,
     /// Seconds to wait for an answer
     #[arg(short, long, value_name = "SECS", default_value = "1", value_parser = seconds)]

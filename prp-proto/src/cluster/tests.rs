@@ -81,7 +81,7 @@ fn asymmetric__paths_that_differ_there_and_back() {
     assert_eq!(paths, expected.map(|(there, back)| (there.to_vec(), back.to_vec())));
 }
 
-/// Lines and fixes, for those who print them.
+/// Lines and fixes, as tools print them.
 fn located_fixes(cluster: &Cluster) -> Vec<String> {
     let line = |fault: &Fault| fault.line.map_or_else(|| "-".into(), |line| line.to_string());
     let describe = |fault: &Fault| alloc::format!("{}:{} {}", fault.at, line(fault), fault.fix());
