@@ -75,13 +75,13 @@ impl RxCoalescing {
     }
 
     /// How long to sleep through what comes, if that is the thing to do, where the peer sends at
-    /// most `expected_frames` before it waits for an answer.
-    pub(super) fn nap(&mut self, now: Instant, expected_frames: u32) -> Option<Duration> {
+    /// most `remaining_frames` before it waits for an answer.
+    pub(super) fn nap(&mut self, now: Instant, remaining_frames: u32) -> Option<Duration> {
         if self.frames < FLOW_FRAMES {
             return None;
         }
         let elapsed = now.since(self.since);
-        let before_last = expected_frames.saturating_sub(AWAKE_FRAMES);
+        let before_last = remaining_frames.saturating_sub(AWAKE_FRAMES);
         let target_frames = self.target_frames.min(self.measured_frames).min(before_last);
         let nap = (elapsed * target_frames / self.frames).min(LONGEST_NAP);
         // As many as were to gather, or as come in the longest time.
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nap__is_no_longer_than_what_is_expected_takes() {
+    fn nap__is_no_longer_than_what_remains_takes() {
         let (mut flow, now) = flow(512, 2_000, 10_000);
         // 60 frames at 2 us are 120 us, of which the kernel adds 50 by itself.
         let nap = flow.nap(now, 60 + AWAKE_FRAMES).unwrap();

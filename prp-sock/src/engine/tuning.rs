@@ -70,8 +70,8 @@ pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(30);
 /// Longer naps would keep the sender waiting for acknowledgements, and save little.
 pub(super) const LONGEST_NAP: Duration = Duration::from_micros(300);
 
-/// Frames before the last expected one for which a thread no longer sleeps: they take 75 us at 1484
-/// bytes, and a sleep that ends late delays the answer. Row: 1 MiB of `bench --mpi`.
+/// Frames before the last one of a message for which a thread no longer sleeps: they take 75 us at
+/// 1484 bytes, and a sleep that ends late delays the answer. Row: 1 MiB of `bench --mpi`.
 pub(super) const AWAKE_FRAMES: u32 = 64;
 
 /// The largest mean time between the frames of a flow in which readers nap. Polling for

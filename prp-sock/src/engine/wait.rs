@@ -96,11 +96,11 @@ impl WaitParams<'_> {
         if must_spin || !core.is_unstalled() {
             return None;
         }
-        let expected_frames = self.expected_bytes.map_or(u32::MAX, |bytes| {
+        let remaining_frames = self.expected_bytes.map_or(u32::MAX, |bytes| {
             let largest = core.endpoint.terms(conn).map_or(1, |terms| usize::from(terms.mss));
             bytes.div_ceil(largest.max(1)) as u32
         });
-        core.rx_coalescing.nap(now, expected_frames)
+        core.rx_coalescing.nap(now, remaining_frames)
     }
 }
 

@@ -45,7 +45,7 @@ fn values(constructor: Constructor) -> Values {
     }
 }
 
-fn recipe_of(datatype: Handle) -> Result<Constructor, Failure> {
+fn constructor_of(datatype: Handle) -> Result<Constructor, Failure> {
     Ok(known(datatype)?.constructor.clone())
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn type_get_envelope(
     datatypes: Ptr<c_int>,
     combiner: Ptr<c_int>,
 ) -> Outcome {
-    let constructor = recipe_of(datatype)?;
+    let constructor = constructor_of(datatype)?;
     integers.put(constructor.integers.len() as c_int);
     addresses.put(constructor.addresses.len() as c_int);
     datatypes.put(constructor.datatypes.len() as c_int);
@@ -72,7 +72,7 @@ pub(crate) fn type_get_envelope_c(
     datatypes: Ptr<i64>,
     combiner: Ptr<c_int>,
 ) -> Outcome {
-    let constructor = recipe_of(datatype)?;
+    let constructor = constructor_of(datatype)?;
     datatypes.put(constructor.datatypes.len() as i64);
     combiner.put(constructor.combiner);
     let values = values(constructor);
@@ -123,7 +123,7 @@ pub(crate) fn type_get_contents(
     addresses: Ptr<isize>,
     datatypes: Ptr<Handle>,
 ) -> Outcome {
-    let constructor = recipe_of(datatype)?;
+    let constructor = constructor_of(datatype)?;
     check_room(&[
         (constructor.integers.len(), most_integers.into()),
         (constructor.addresses.len(), most_addresses.into()),
@@ -149,7 +149,7 @@ pub(crate) fn type_get_contents_c(
     counts: Ptr<i64>,
     datatypes: Ptr<Handle>,
 ) -> Outcome {
-    let constructor = recipe_of(datatype)?;
+    let constructor = constructor_of(datatype)?;
     let of_types = constructor.datatypes.len();
     let values = values(constructor.clone());
     check_room(&[
