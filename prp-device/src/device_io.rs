@@ -6,7 +6,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use prp_proto::addr::LinkAddr;
 
-use crate::{FrameIo, KernelDevice, Peek, Sent, UdpDevice};
+use crate::{FrameIo, KernelDevice, Outgoing, Peek, Sent, UdpDevice, WaitHandle};
 
 /// A device of either carrier.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl DeviceIo {
     /// What to poll for what is to be received: always the same descriptors, at least one.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let (frames, udp) = match self {
-            Self::Frames(io) => (Some(io.as_fd()), None),
+            Self::Frames(io) => (Some(io.wait().fd), None),
             Self::Udp(io) => (None, Some(io.fds())),
         };
         frames.into_iter().chain(udp.into_iter().flatten())
@@ -39,7 +39,7 @@ impl DeviceIo {
     /// the neighbour's address in the frame.
     pub fn send<'a>(&mut self, frames: impl Iterator<Item = (LinkAddr, [&'a [u8]; 4])>) -> Sent {
         match self {
-            Self::Frames(io) => io.send(&mut frames.map(|(_, pieces)| pieces)),
+            Self::Frames(io) => io.send(Outgoing::Batch(&mut frames.map(|(_, pieces)| pieces))),
             Self::Udp(io) => io.send(frames),
         }
     }
@@ -47,7 +47,7 @@ impl DeviceIo {
     /// Sends a frame alone, as [`Self::send`].
     pub fn send_one(&mut self, to: LinkAddr, frame: [&[u8]; 4]) -> Sent {
         match self {
-            Self::Frames(io) => io.send_one(frame),
+            Self::Frames(io) => io.send(Outgoing::one(frame)),
             Self::Udp(io) => io.send_one(to, frame),
         }
     }
@@ -55,7 +55,7 @@ impl DeviceIo {
     /// How to find out whether something waits.
     pub fn peek(&self) -> Peek {
         match self {
-            Self::Frames(io) => io.peek(),
+            Self::Frames(io) => io.wait().peek,
             Self::Udp(io) => Peek::Queue(io.peek()),
         }
     }
@@ -66,15 +66,24 @@ impl DeviceIo {
         match self {
             Self::Udp(io) => io.poll_once(),
             Self::Frames(io) => {
-                let mut fds = [PollFd::new(io.as_fd(), PollFlags::POLLIN)];
-                matches!(io.peek(), Peek::Unknown)
+                let WaitHandle { fd, peek } = io.wait();
+                let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
+                matches!(peek, Peek::Unknown)
                     && matches!(poll(&mut fds, PollTimeout::ZERO), Ok(1..))
             }
         }
     }
 
+    /// Bytes that it takes: after the Ethernet header, or of a datagram's payload.
+    pub fn mtu(&self) -> u32 {
+        match self {
+            Self::Frames(io) => io.mtu(),
+            Self::Udp(io) => io.mtu(),
+        }
+    }
+
     /// What only a device of the kernel's that carries Ethernet frames can do.
-    pub fn kernel(&self) -> Option<&dyn KernelDevice> {
+    pub fn kernel(&mut self) -> Option<&mut dyn KernelDevice> {
         match self {
             Self::Frames(io) => io.kernel(),
             Self::Udp(_) => None,
@@ -101,14 +110,6 @@ impl DeviceIo {
     pub fn take_errors(&mut self) {
         if let Self::Udp(io) = self {
             io.take_errors();
-        }
-    }
-
-    /// What was lost for want of room since the last call.
-    pub fn take_overruns(&mut self) -> u64 {
-        match self {
-            Self::Frames(io) => io.take_overruns(),
-            Self::Udp(io) => io.take_overruns(),
         }
     }
 }

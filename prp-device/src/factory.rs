@@ -6,7 +6,7 @@ use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::endpoint::Device;
 use prp_proto::hosts::{Entry, HopTarget, Hosts, UDP_DEVICE};
 
-use crate::{DeviceIo, Interface, PacketDevice, UdpDevice, explain_open, list_interfaces};
+use crate::{DeviceIo, FrameIo, Interface, PacketDevice, UdpDevice, explain_open, list_interfaces};
 
 /// Devices that are waited for, at most: each costs two descriptors and a ring of a megabyte, and a
 /// file for many machines may name many that this one will never have.

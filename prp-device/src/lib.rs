@@ -103,19 +103,45 @@ pub struct Sent {
     pub full: bool,
 }
 
-/// Frames that were shown and are still in the memory they came to.
-#[derive(Debug)]
-#[must_use = "the device waits for their memory"]
-pub struct BorrowedFrames {
-    pub(crate) frames: usize,
-    pub(crate) losing: bool,
+/// Frames to send, in order, each given in pieces.
+pub enum Outgoing<'i, 'a> {
+    /// One alone, until it was taken: a message should not pay for what batches need.
+    One(Option<[&'a [u8]; 4]>),
+    /// Any number.
+    Batch(&'i mut (dyn Iterator<Item = [&'a [u8]; 4]> + 'i)),
 }
 
-impl BorrowedFrames {
-    /// How many there are.
-    pub const fn frames(&self) -> usize {
-        self.frames
+impl<'a> Outgoing<'_, 'a> {
+    /// One frame.
+    pub const fn one(frame: [&'a [u8]; 4]) -> Self {
+        Self::One(Some(frame))
     }
+}
+
+impl<'a> Iterator for Outgoing<'_, 'a> {
+    type Item = [&'a [u8]; 4];
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::One(frame) => frame.take(),
+            Self::Batch(frames) => frames.next(),
+        }
+    }
+}
+
+impl fmt::Debug for Outgoing<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self, Self::One(_)) { "One" } else { "Batch" })
+    }
+}
+
+/// What a device has received.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+pub struct Received {
+    /// Frames, frames for other machines that are not shown included.
+    pub frames: u32,
+    /// Frames lost for want of room since the call before.
+    pub lost: u32,
 }
 
 /// How to find out without a lock whether a frame waits.
@@ -129,51 +155,40 @@ pub enum Peek {
     Unknown,
 }
 
+/// How to wait for a device.
+#[derive(Clone, Debug)]
+pub struct WaitHandle<'a> {
+    /// What to poll for frames to receive and for room to send.
+    pub fd: BorrowedFd<'a>,
+    /// How to find out whether a frame waits.
+    pub peek: Peek,
+}
+
 /// A device: frames in, frames out, in batches.
 pub trait FrameIo: fmt::Debug + Send {
-    /// Hands up to `max` received frames to `take`; how many there were, frames for other machines
-    /// that are not shown included.
+    /// Hands up to `max` received frames to `take`.
     ///
     /// # Errors
     /// The device is gone for good.
-    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize>;
+    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received>;
 
-    /// Shows up to `max` received frames to `take` without giving their memory back: that is what
-    /// [`Self::release`] does. None from a device that shares no memory with the kernel.
-    fn hold<'a>(&'a self, _max: usize, _take: &mut dyn FnMut(&'a [u8])) -> Option<BorrowedFrames> {
-        None
-    }
+    /// Sends frames until it takes no more.
+    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent;
 
-    /// Gives back the memory of frames that were held.
-    ///
-    /// # Errors
-    /// The device is gone for good.
-    fn release(&mut self, _held: BorrowedFrames) -> io::Result<()> {
-        Ok(())
-    }
+    /// How to wait for frames, and for room.
+    fn wait(&self) -> WaitHandle<'_>;
 
-    /// Sends frames, each given in pieces.
-    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent;
-
-    /// Sends a frame alone: a message should not pay for what batches need.
-    fn send_one(&mut self, frame: [&[u8]; 4]) -> Sent {
-        self.send(&mut std::iter::once(frame))
-    }
-
-    /// What to poll for frames to receive and for room to send.
-    fn as_fd(&self) -> BorrowedFd<'_>;
-
-    /// How to find out whether a frame waits.
-    fn peek(&self) -> Peek;
-
-    /// Frames lost for want of room since the last call.
-    fn take_overruns(&mut self) -> u64;
+    /// Bytes after the Ethernet header that it takes.
+    fn mtu(&self) -> u32;
 
     /// What only a device of the kernel can do; none of others, which pass every frame.
-    fn kernel(&self) -> Option<&dyn KernelDevice> {
+    fn kernel(&mut self) -> Option<&mut dyn KernelDevice> {
         None
     }
 }
+
+/// What frames are lent to.
+pub type Borrow<'b> = dyn FnMut(&mut dyn Iterator<Item = &[u8]>) + 'b;
 
 /// A device of the kernel's that carries Ethernet frames: it can be told which ones to pass, may go
 /// and come back, and has paths past its socket.
@@ -194,8 +209,13 @@ pub trait KernelDevice {
     /// there.
     fn revive(&self) -> bool;
 
-    /// Bytes after the Ethernet header that fit its receiving ring.
-    fn largest(&self) -> u32;
+    /// Lends up to `max` received frames to `borrow`, all at the same time and in the memory they
+    /// came to, for a router that passes them on from there. Those that `borrow` has taken out of
+    /// its iterator are gone then. None from a device that shares no memory with the kernel.
+    ///
+    /// # Errors
+    /// The device is gone for good.
+    fn lend(&mut self, max: usize, borrow: &mut Borrow<'_>) -> io::Result<Option<Received>>;
 
     /// Its fast paths, for a thread to service; none in a build without them.
     fn fast_paths(&self) -> Vec<Arc<dyn Managed>> {

@@ -1,12 +1,12 @@
 //! A device that takes only a given number of frames, for tests of threads that send.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::{FrameIo, Peek, Sent};
+use crate::{FrameIo, Outgoing, Peek, Received, Sent, WaitHandle};
 
 /// A device with little room. Its frames are numbers: two bytes, most significant first.
 #[derive(Clone, Debug)]
@@ -23,8 +23,8 @@ impl LimitedDevice {
     /// A frame it finds too big.
     pub const TOO_BIG: u16 = u16::MAX;
 
-    /// What it says it has lost on receiving, each time it is asked.
-    pub const OVERRUNS: u64 = 3;
+    /// What it says it has lost on receiving, in each call.
+    pub const OVERRUNS: u32 = 3;
 
     /// Frames it takes at most in a call.
     const BATCH: usize = 64;
@@ -50,11 +50,11 @@ impl LimitedDevice {
 }
 
 impl FrameIo for LimitedDevice {
-    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        Ok(0)
+    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
+        Ok(Received { frames: 0, lost: Self::OVERRUNS })
     }
 
-    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
         let mut sent = Sent::default();
         for frame in frames.take(Self::BATCH) {
             let mut room = self.room.lock();
@@ -73,15 +73,11 @@ impl FrameIo for LimitedDevice {
         sent
     }
 
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    fn wait(&self) -> WaitHandle<'_> {
+        WaitHandle { fd: self.file.as_fd(), peek: Peek::Unknown }
     }
 
-    fn peek(&self) -> Peek {
-        Peek::Unknown
-    }
-
-    fn take_overruns(&mut self) -> u64 {
-        Self::OVERRUNS
+    fn mtu(&self) -> u32 {
+        1500
     }
 }

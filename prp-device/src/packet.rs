@@ -13,7 +13,10 @@ use crate::filter::{self, PortFilter, RouterFilter};
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
-use crate::{BorrowedFrames, FrameIo, Interface, KernelDevice, Peek, Sent, TcxRx, XdpTx};
+use crate::{
+    Borrow, FrameIo, Interface, KernelDevice, Outgoing, Peek, Received, Sent, TcxRx, WaitHandle,
+    XdpTx,
+};
 
 /// Passes up to the given number of frames of a socket to a function; how many there were.
 pub(crate) type SocketRing<'a> = dyn FnMut(usize, &mut dyn FnMut(&[u8])) -> io::Result<usize> + 'a;
@@ -59,7 +62,6 @@ pub struct PacketDevice {
     receiver: Receiver,
     sender: SendVec,
     mtu: u32,
-    overruns: u64,
 }
 
 impl PacketDevice {
@@ -122,7 +124,7 @@ impl PacketDevice {
         let xdp_tx = XdpTx::new(name, index, mtu).map(Arc::new);
         let tcx_rx = Arc::new(TcxRx::new(name, index, mtu, ethertype, slots)?);
         let bound_socket = BoundSocket { socket, name: name.to_owned(), ethertype, xdp_tx, tcx_rx };
-        Ok(Self { bound_socket, receiver, sender, mtu, overruns: 0 })
+        Ok(Self { bound_socket, receiver, sender, mtu })
     }
 
     /// Receives every frame from now on, for whomever it is.
@@ -137,20 +139,49 @@ impl PacketDevice {
         detach(&self.bound_socket.socket)
     }
 
-    /// Bytes after the Ethernet header the interface takes.
-    pub const fn mtu(&self) -> u32 {
-        self.mtu
+    #[inline]
+    fn send_one(&mut self, frame: &[&[u8]; 4]) -> Sent {
+        let Self { bound_socket, sender, .. } = self;
+        if let Some(xdp_tx) = &bound_socket.xdp_tx
+            && let Some(sent) = xdp_tx.send(&mut std::iter::once(*frame))
+        {
+            return sent;
+        }
+        bound_socket.send(1, |_| sender.send_one(bound_socket.socket.as_fd(), *frame).map(|()| 1))
+    }
+
+    /// Not inline: [`FrameIo::send`] of one frame needs none of this.
+    #[inline(never)]
+    fn send_batch(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+        let Some(first) = frames.next() else { return Sent::default() };
+        let Some(second) = frames.next() else { return self.send(Outgoing::one(first)) };
+        let mut frames = [first, second].into_iter().chain(frames);
+        let Self { bound_socket, sender, .. } = self;
+        if let Some(xdp_tx) = &bound_socket.xdp_tx
+            && let Some(sent) = xdp_tx.send(&mut frames)
+        {
+            return sent;
+        }
+        let mut batch = sender.load(frames);
+        bound_socket.send(batch.len(), |at| batch.send(bound_socket.socket.as_fd(), at))
+    }
+}
+
+impl AsFd for PacketDevice {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bound_socket.socket.as_fd()
     }
 }
 
 impl FrameIo for PacketDevice {
-    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let Self { bound_socket, receiver, overruns, .. } = self;
-        bound_socket.tcx_rx.receive(max, take, &mut |max, take| match receiver {
+    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
+        let Self { bound_socket, receiver, .. } = self;
+        let mut lost = 0;
+        let received = bound_socket.tcx_rx.receive(max, take, &mut |max, take| match receiver {
             Receiver::Ring(ring) => {
                 let (n, losing) = ring.receive(max, take);
                 if losing {
-                    *overruns += u64::from(packet::dropped(bound_socket.socket.as_fd())?);
+                    lost += packet::dropped(bound_socket.socket.as_fd())?;
                 }
                 Ok(n)
             }
@@ -164,69 +195,31 @@ impl FrameIo for PacketDevice {
                 (0..n).for_each(|i| take(queue.frame(i)));
                 Ok(n)
             }
-        })
+        });
+        Ok(Received { frames: received? as u32, lost })
     }
 
-    fn hold<'a>(&'a self, max: usize, take: &mut dyn FnMut(&'a [u8])) -> Option<BorrowedFrames> {
-        match &self.receiver {
-            Receiver::Ring(ring) => {
-                let (frames, losing) = ring.hold(max, take);
-                Some(BorrowedFrames { frames, losing })
-            }
-            Receiver::Queue(_) => None,
+    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
+        match frames {
+            Outgoing::One(Some(ref frame)) => self.send_one(frame),
+            Outgoing::One(None) => Sent::default(),
+            Outgoing::Batch(frames) => self.send_batch(frames),
         }
     }
 
-    fn release(&mut self, held: BorrowedFrames) -> io::Result<()> {
-        if let Receiver::Ring(ring) = &mut self.receiver {
-            ring.release(held.frames);
-        }
-        if held.losing {
-            self.overruns += u64::from(packet::dropped(self.bound_socket.socket.as_fd())?);
-        }
-        Ok(())
-    }
-
-    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
-        let Some(first) = frames.next() else { return Sent::default() };
-        let Some(second) = frames.next() else { return self.send_one(first) };
-        let mut frames = [first, second].into_iter().chain(frames);
-        let Self { bound_socket, sender, .. } = self;
-        if let Some(xdp_tx) = &bound_socket.xdp_tx
-            && let Some(sent) = xdp_tx.send(&mut frames)
-        {
-            return sent;
-        }
-        let mut batch = sender.load(frames);
-        bound_socket.send(batch.len(), |at| batch.send(bound_socket.socket.as_fd(), at))
-    }
-
-    fn send_one(&mut self, frame: [&[u8]; 4]) -> Sent {
-        let Self { bound_socket, sender, .. } = self;
-        if let Some(xdp_tx) = &bound_socket.xdp_tx
-            && let Some(sent) = xdp_tx.send(&mut std::iter::once(frame))
-        {
-            return sent;
-        }
-        bound_socket.send(1, |_| sender.send_one(bound_socket.socket.as_fd(), frame).map(|()| 1))
-    }
-
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bound_socket.socket.as_fd()
-    }
-
-    fn peek(&self) -> Peek {
-        match &self.receiver {
+    fn wait(&self) -> WaitHandle<'_> {
+        let peek = match &self.receiver {
             Receiver::Ring(ring) => Peek::Ring(ring.peek()),
             Receiver::Queue(_) => Peek::Unknown,
-        }
+        };
+        WaitHandle { fd: self.as_fd(), peek }
     }
 
-    fn take_overruns(&mut self) -> u64 {
-        std::mem::take(&mut self.overruns)
+    fn mtu(&self) -> u32 {
+        self.mtu
     }
 
-    fn kernel(&self) -> Option<&dyn KernelDevice> {
+    fn kernel(&mut self) -> Option<&mut dyn KernelDevice> {
         Some(self)
     }
 }
@@ -249,8 +242,11 @@ impl KernelDevice for PacketDevice {
         self.bound_socket.rebind()
     }
 
-    fn largest(&self) -> u32 {
-        self.mtu
+    fn lend(&mut self, max: usize, borrow: &mut Borrow<'_>) -> io::Result<Option<Received>> {
+        let Receiver::Ring(ring) = &mut self.receiver else { return Ok(None) };
+        let (frames, losing) = ring.lend(max, borrow);
+        let lost = if losing { packet::dropped(self.bound_socket.socket.as_fd())? } else { 0 };
+        Ok(Some(Received { frames: frames as u32, lost }))
     }
 
     fn xdp_tx(&self) -> Option<&Arc<XdpTx>> {

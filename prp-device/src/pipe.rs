@@ -1,7 +1,7 @@
 //! A wire inside the process, for tests of the engine that need no privileges.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use prp_proto::wire::ETHERNET_LEN;
 
 use crate::sys::mmsg::{RecvVec, SendVec};
-use crate::{FrameIo, Peek, Sent};
+use crate::{FrameIo, Outgoing, Peek, Received, Sent, WaitHandle};
 
 /// One end of a datagram pair, or a socket connected to itself.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub struct PipeDevice {
     socket: UnixDatagram,
     queue: RecvVec,
     sender: SendVec,
+    mtu: u32,
 }
 
 impl PipeDevice {
@@ -41,18 +42,18 @@ impl PipeDevice {
     pub fn new(socket: UnixDatagram, mtu: u32) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let queue = RecvVec::new(mtu as usize + ETHERNET_LEN, 16)?;
-        Ok(Self { socket, queue, sender: SendVec::default() })
+        Ok(Self { socket, queue, sender: SendVec::default(), mtu })
     }
 }
 
 impl FrameIo for PipeDevice {
-    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
         let n = self.queue.receive(self.socket.as_fd(), max)?;
         (0..n).for_each(|i| take(self.queue.frame(i)));
-        Ok(n)
+        Ok(Received { frames: n as u32, lost: 0 })
     }
 
-    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
         let mut sent = Sent::default();
         for frame in frames {
             match self.sender.send_one(self.socket.as_fd(), frame) {
@@ -70,15 +71,11 @@ impl FrameIo for PipeDevice {
         sent
     }
 
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    fn wait(&self) -> WaitHandle<'_> {
+        WaitHandle { fd: self.socket.as_fd(), peek: Peek::Unknown }
     }
 
-    fn peek(&self) -> Peek {
-        Peek::Unknown
-    }
-
-    fn take_overruns(&mut self) -> u64 {
-        0
+    fn mtu(&self) -> u32 {
+        self.mtu
     }
 }

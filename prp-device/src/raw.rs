@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_proto::addr::MacAddr;
 
 pub use crate::capture::{CaptureLengths, CaptureSocket, CapturedFrame};
-use crate::{FrameIo, PacketDevice, explain_open, list_interfaces};
+use crate::{FrameIo, Outgoing, PacketDevice, Received, explain_open, list_interfaces};
 
 /// A packet socket that sends and receives whole Ethernet frames of one EtherType.
 #[derive(Debug)]
@@ -55,18 +55,18 @@ impl RawSocket {
         &mut self,
         frames: &mut dyn Iterator<Item = [&[u8]; 4]>,
     ) -> io::Result<(usize, usize)> {
-        let sent = self.device.send(frames);
+        let sent = self.device.send(Outgoing::Batch(frames));
         if sent.too_big {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame beyond the MTU"));
         }
         Ok((sent.done, sent.lost))
     }
 
-    /// Hands up to `max` received frames to `take`, without waiting; how many there were.
+    /// Hands up to `max` received frames to `take`, without waiting.
     ///
     /// # Errors
     /// The device is gone.
-    pub fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    pub fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
         self.device.receive(max, take)
     }
 
@@ -80,11 +80,6 @@ impl RawSocket {
             Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
             Err(e) => Err(e.into()),
         }
-    }
-
-    /// Frames lost since the last call because no thread received them in time.
-    pub fn take_overruns(&mut self) -> u64 {
-        self.device.take_overruns()
     }
 }
 

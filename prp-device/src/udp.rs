@@ -26,8 +26,8 @@ use prp_proto::addr::LinkAddr;
 use prp_proto::wire::TrainTest;
 use socket2::{SockAddr, Socket};
 
-use crate::Sent;
 use crate::sys::datagram::{Loaded, MAX_BYTES, RecvList, SendList, send_one};
+use crate::{Received, Sent};
 pub use counters::{NodePortDrops, UdpCounters};
 pub use mtu::UdpMtu;
 pub use node_port::NodePort;
@@ -63,7 +63,8 @@ pub struct UdpDevice {
     /// Trains that were received, and not handed out.
     waiting: usize,
     offload: Offload,
-    overruns: u64,
+    /// Datagrams lost for want of room since the last call of `receive`.
+    lost: u32,
     counters: UdpCounters,
 }
 
@@ -93,7 +94,7 @@ impl UdpDevice {
             expected: 1,
             waiting: 0,
             offload: Offload::default(),
-            overruns: 0,
+            lost: 0,
             counters: UdpCounters::default(),
         })
     }
@@ -193,8 +194,8 @@ impl UdpDevice {
         }
     }
 
-    /// Hands received datagrams to `take`, with their senders, until `max` or more were there; how
-    /// many there were, datagrams of strangers included.
+    /// Hands received datagrams to `take`, with their senders, until `max` or more were there. The
+    /// number of `frames` includes datagrams of strangers.
     ///
     /// # Errors
     /// The socket is of no use any more.
@@ -202,7 +203,7 @@ impl UdpDevice {
         &mut self,
         max: usize,
         take: &mut dyn FnMut(LinkAddr, &[u8]),
-    ) -> io::Result<usize> {
+    ) -> io::Result<Received> {
         let mut datagrams = 0;
         loop {
             let wanted = self.expected;
@@ -217,7 +218,7 @@ impl UdpDevice {
             // been answered.
             self.expected = if got == wanted { 2 * wanted } else { got.max(1) }.min(RecvList::MAX);
             if got < wanted || got == 1 || datagrams >= max {
-                return Ok(datagrams);
+                return Ok(Received { frames: datagrams as u32, lost: mem::take(&mut self.lost) });
             }
         }
     }
@@ -270,7 +271,7 @@ impl UdpDevice {
         self.counters.truncated += u64::from(train.is_truncated);
         self.counters.trains_received += u64::from(count > 1);
         if let Some(overflow) = train.overflow {
-            self.overruns += self.sockets.overruns(overflow);
+            self.lost += self.sockets.overruns(overflow);
         }
         count
     }
@@ -421,11 +422,6 @@ impl UdpDevice {
     /// once.
     pub fn take_errors(&mut self) {
         self.sockets.take_errors();
-    }
-
-    /// Datagrams lost for want of room since the last call.
-    pub fn take_overruns(&mut self) -> u64 {
-        mem::take(&mut self.overruns)
     }
 
     /// What it has counted.

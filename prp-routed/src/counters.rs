@@ -56,7 +56,7 @@ pub fn of_udp(router: &Router) -> Option<impl Iterator<Item = (&'static str, u64
 mod tests {
     use std::net::{SocketAddr, UdpSocket};
 
-    use prp_device::{DeviceIo, UdpCounters};
+    use prp_device::{DeviceIo, FrameIo, LimitedDevice, UdpCounters};
     use prp_proto::addr::NodeId;
     use prp_proto::endpoint::Device;
     use prp_proto::forward::Forwarder;
@@ -88,6 +88,16 @@ mod tests {
     }
 
     const PORT: u16 = 17_330;
+
+    #[test]
+    fn note_received__what_a_device_has_lost_is_an_overrun() {
+        let (mut router, _) = router();
+        let device: Box<dyn FrameIo> = Box::new(LimitedDevice::new(0).expect("a pipe"));
+        router.links.push(Link::new("eth0", device));
+        router.poll(Instant::ZERO).expect("a socket");
+        let overruns: Vec<_> = router.links.iter().map(|link| link.counters.overruns).collect();
+        assert_eq!(overruns, [0, LimitedDevice::OVERRUNS.into()]);
+    }
 
     /// What is too short, carries no packet, or comes from no node is counted in each form.
     #[test]

@@ -1,6 +1,6 @@
 //! A device of the router, with the queue of what it could not take yet.
 
-use prp_device::{DeviceIo, Sent, TxBacklog};
+use prp_device::{DeviceIo, Received, Sent, TxBacklog};
 use prp_proto::addr::LinkAddr;
 use prp_proto::forward::{ForwardDrop, ForwardStats};
 
@@ -105,6 +105,12 @@ impl Link {
 }
 
 impl LinkCounters {
+    /// Notes a call that received frames.
+    pub(crate) fn note_received(&mut self, received: Received) {
+        self.received += u64::from(received.frames);
+        self.overruns += u64::from(received.lost);
+    }
+
     /// Notes a call that sent frames, and a frame of `too_big` bytes that the device never takes.
     fn note(&mut self, sent: &Sent, too_big: usize, stats: &mut ForwardStats) {
         self.sent += (sent.done - sent.lost) as u64;

@@ -238,7 +238,6 @@ pub fn devices(router: &mut Router) -> Vec<Device> {
     links
         .map(|(index, (link, device))| {
             let by_kernel = kernel.counted(index);
-            link.counters.overruns += link.io.take_overruns();
             let LinkCounters { received, sent, overruns, dropped } = link.counters;
             Device {
                 device: link.name().to_owned(),

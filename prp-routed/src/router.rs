@@ -2,7 +2,7 @@
 
 use std::io;
 
-use prp_device::{DeviceIo, FrameIo, LinkState, PacketDevice, interfaces};
+use prp_device::{DeviceIo, FrameIo, LinkState, Outgoing, PacketDevice, Received, interfaces};
 use prp_node::OwnerProbe;
 use prp_proto::addr::{DeviceId, LinkAddr, Port};
 use prp_proto::endpoint::{Device, EstablishedId};
@@ -110,51 +110,50 @@ impl Router {
         // What the router passes to itself is there when its link is polled.
         let mut frames = self.node_port.as_mut().map_or(0, |port| port.poll(now));
         for index in 0..self.links.len() {
-            let n = match self.pass_on(now, index)? {
-                Some(n) => n,
+            let received = match self.pass_on(now, index)? {
+                Some(received) => received,
                 None => self.receive_batch(now, index)?,
             };
-            self.links[index].counters.received += n as u64;
-            frames += n;
+            self.links[index].counters.note_received(received);
+            frames += received.frames as usize;
         }
         self.flush();
         Ok(frames)
     }
 
-    /// Forwards frames right from the memory that link `index` shares with the kernel; how many
-    /// there were, or none if it shares none.
-    fn pass_on(&mut self, now: Instant, index: usize) -> io::Result<Option<usize>> {
+    /// Forwards frames right from the memory that link `index` shares with the kernel; none if it
+    /// shares none.
+    fn pass_on(&mut self, now: Instant, index: usize) -> io::Result<Option<Received>> {
         let Self { forwarder, links, probes, batch, presence, .. } = self;
         let (before, rest) = links.split_at_mut(index);
         let Some((link, after)) = rest.split_first_mut() else { return Ok(None) };
         let mut context =
             LinkContext { now, id: DeviceId(index as u16), forwarder, batch, presence, probes };
-        let mut passing: Vec<(Egress, &[u8])> = Vec::new();
-        let DeviceIo::Frames(io) = &mut link.io else { return Ok(None) };
-        let held = io.hold(RECEIVE_BATCH, &mut |bytes| match context.judge(bytes) {
-            // Its own socket is busy with the frames that are held.
-            Some(departure) if departure.device == context.id => context.copy(&departure, bytes),
-            Some(departure) => passing.push((departure, &bytes[HEADER_LEN..])),
-            None => {}
-        });
-        let Some(held) = held else { return Ok(None) };
-        let others = before.iter_mut().enumerate();
-        for (at, other) in others.chain((index + 1..).zip(after)) {
-            let to = |passing: &&(Egress, &[u8])| usize::from(passing.0.device.0) == at;
-            if passing.iter().any(|p| to(&p)) {
-                let frames = passing.iter().filter(to);
-                let pieces =
-                    frames.map(|(departure, rest)| (departure.to, [departure.head(), rest]));
-                other.send(pieces, context.forwarder.stats_mut());
+        let Some(kernel) = link.io.kernel() else { return Ok(None) };
+        kernel.lend(RECEIVE_BATCH, &mut |frames| {
+            let mut passing: Vec<(Egress, &[u8])> = Vec::new();
+            for bytes in frames {
+                match context.judge(bytes) {
+                    // Its own socket is busy with the frames that are lent.
+                    Some(egress) if egress.device == context.id => context.copy(&egress, bytes),
+                    Some(egress) => passing.push((egress, &bytes[HEADER_LEN..])),
+                    None => {}
+                }
             }
-        }
-        let frames = held.frames();
-        io.release(held)?;
-        Ok(Some(frames))
+            let others = before.iter_mut().enumerate();
+            for (at, other) in others.chain((index + 1..).zip(after.iter_mut())) {
+                let to = |passing: &&(Egress, &[u8])| usize::from(passing.0.device.0) == at;
+                if passing.iter().any(|p| to(&p)) {
+                    let frames = passing.iter().filter(to);
+                    let pieces = frames.map(|(egress, rest)| (egress.to, [egress.head(), rest]));
+                    other.send(pieces, context.forwarder.stats_mut());
+                }
+            }
+        })
     }
 
     /// Receives from link `index`, and puts what is to go on into the batch.
-    fn receive_batch(&mut self, now: Instant, index: usize) -> io::Result<usize> {
+    fn receive_batch(&mut self, now: Instant, index: usize) -> io::Result<Received> {
         let Self { forwarder, links, probes, batch, presence, .. } = self;
         let mut context =
             LinkContext { now, id: DeviceId(index as u16), forwarder, batch, presence, probes };
@@ -185,12 +184,13 @@ impl Router {
                 udp.set_mtu(mtu);
                 self.forwarder.set_device(id, Device::udp(ours.addr, mtu, udp.train()));
             }
+            let fits = link.io.mtu();
             let Some(kernel) = link.io.kernel() else { continue };
             kernel.revive();
             let Some(state) = state(link.name()).filter(|state| state.index.is_some()) else {
                 continue;
             };
-            let mtu = state.mtu.min(kernel.largest());
+            let mtu = state.mtu.min(fits);
             let device = Device::ethernet(state.mac, mtu);
             self.forwarder.set_device(id, device);
         }
@@ -244,7 +244,7 @@ impl Router {
         let Some(Ok(mut device)) = found.map(|i| PacketDevice::open(&i, ethertype)) else { return };
         for established in inside {
             let frame = reset_here(&self.forwarder, established);
-            let sent = device.send(&mut std::iter::once([frame.as_slice(), &[], &[], &[]]));
+            let sent = device.send(Outgoing::one([frame.as_slice(), &[], &[], &[]]));
             self.presence.counters.resets += sent.done as u64;
         }
     }

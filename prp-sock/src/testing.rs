@@ -33,7 +33,7 @@ pub use faulty::{FrameAction, Rule};
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// MTU of a link unless a test wants another.
-const MTU: u32 = 1500;
+pub(crate) const MTU: u32 = 1500;
 
 /// Node numbers for pairs: away from those people give to machines.
 const FIRST_NODE: u16 = 20_000;

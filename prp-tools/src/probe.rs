@@ -6,6 +6,7 @@ mod udp;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,8 +14,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use prp_device::{
-    FrameIo, KernelDevice, PacketDevice, PortFilter, Sent, UdpCounters, explain_open, factory,
-    list_interfaces,
+    FrameIo, KernelDevice, Outgoing, PacketDevice, PortFilter, Sent, UdpCounters, explain_open,
+    factory, list_interfaces,
 };
 use prp_node::PortClaims;
 use prp_proto::addr::{DeviceId, LinkAddr, NodeId, Port};
@@ -240,7 +241,8 @@ impl Prober {
     fn send_frames(&mut self, device: DeviceId, to: LinkAddr, frames: &[Vec<u8>]) -> Option<Sent> {
         match (self.devices.get_mut(usize::from(device.0)), &mut self.udp) {
             (Some(device), _) => {
-                Some(device.send(&mut frames.iter().map(|frame| [&frame[..], &[], &[], &[]])))
+                let mut frames = frames.iter().map(|frame| [&frame[..], &[], &[], &[]]);
+                Some(device.send(Outgoing::Batch(&mut frames)))
             }
             (None, Some(udp)) => Some(udp.send(to, frames)),
             (None, None) => None,

@@ -3,7 +3,9 @@
 
 use std::process::{Command, ExitCode};
 
-use prp_device::{FrameIo, KernelDevice, PacketDevice, Peek, PortFilter, RouterFilter, interfaces};
+use prp_device::{
+    FrameIo, KernelDevice, Outgoing, PacketDevice, Peek, PortFilter, RouterFilter, interfaces,
+};
 use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test};
 use prp_tests::namespace::{self, mac, on_node};
@@ -14,6 +16,11 @@ const ETHERTYPE: u16 = 0x88b6;
 fn main() -> ExitCode {
     let tests = [
         Test::new("hold__says_how_many_frames_wait", Load::Light, hold__says_how_many_frames_wait),
+        Test::new(
+            "lend__frames_stay_until_they_were_taken",
+            Load::Light,
+            lend__frames_stay_until_they_were_taken,
+        ),
         Test::new("send__frames_of_all_sizes", Load::Light, send__frames_of_all_sizes),
         Test::new(
             "receive__what_is_for_this_machine_and_of_no_vlan",
@@ -58,20 +65,43 @@ fn frame(len: usize, port: u16) -> Vec<u8> {
 /// On this link a frame has arrived when the call to send returns.
 fn send(device: &mut PacketDevice, frames: &[Vec<u8>]) {
     let mut pieces = frames.iter().map(|f| [&f[..14], &f[14..22], &[][..], &f[22..]]);
-    let sent = device.send(&mut pieces);
+    let sent = device.send(Outgoing::Batch(&mut pieces));
     assert_eq!((sent.done, sent.lost), (frames.len(), 0));
 }
 
 fn hold__says_how_many_frames_wait() {
     let (mut from, mut to) = (device(1, 80), device(2, 80));
-    let Peek::Ring(ring) = to.peek() else { panic!("no ring") };
+    let Peek::Ring(ring) = to.wait().peek else { panic!("no ring") };
     // More frames than the ring has slots.
     for _ in 0..300 {
         assert!(!ring.holds(0) && !ring.holds(1));
         send(&mut from, &[64, 64, 1514].map(|len| frame(len, 80)));
         let holds = [0, 1, 2, 3, 4, 5].map(|frames| ring.holds(frames));
         assert_eq!(holds, [true, true, true, true, false, false]);
-        assert_eq!(to.receive(64, &mut |_| {}).expect("they can be had"), 3);
+        assert_eq!(to.receive(64, &mut |_| {}).expect("they can be had").frames, 3);
+    }
+}
+
+/// Frames are lent in order and at once, and are gone when they were taken.
+fn lend__frames_stay_until_they_were_taken() {
+    let (mut from, mut to) = (device(1, 320), device(2, 320));
+    let frames: Vec<_> = (60..65).map(|len| frame(len, 320)).collect();
+    let lend = |to: &mut PacketDevice, max: usize, taken: usize| {
+        let mut lent = Vec::new();
+        let mut borrow = |frames: &mut dyn Iterator<Item = &[u8]>| {
+            let held: Vec<&[u8]> = frames.take(taken).collect();
+            lent = held.into_iter().map(<[u8]>::to_vec).collect();
+        };
+        let received = to.lend(max, &mut borrow).expect("they can be had").expect("a ring");
+        (received.frames, lent)
+    };
+    // More frames than the ring has slots.
+    for _ in 0..200 {
+        send(&mut from, &frames);
+        assert_eq!(lend(&mut to, 64, 2), (2, frames[..2].to_vec()));
+        assert_eq!(lend(&mut to, 2, 64), (2, frames[2..4].to_vec()));
+        assert_eq!(lend(&mut to, 64, 64), (1, frames[4..].to_vec()));
+        assert_eq!(lend(&mut to, 64, 64), (0, Vec::new()));
     }
 }
 
@@ -88,10 +118,11 @@ fn send__frames_of_all_sizes() {
     let (mut from, mut to) = (device(1, 160), device(2, 160));
     let sizes = [60, 64, 511, 512, 513, 1514, 4095, 4096, 4097, 8192, 9013, 9014];
     let frames: Vec<_> = sizes.map(|len| frame(len, 160)).into();
-    let mut receive = |count: usize| {
+    let mut receive = |count: u32| {
         let mut come = Vec::new();
-        let n = to.receive(64, &mut |frame| come.push(frame.to_vec())).expect("they can be had");
-        assert_eq!(n, count);
+        let mut take = |frame: &[u8]| come.push(frame.to_vec());
+        let received = to.receive(64, &mut take).expect("they can be had");
+        assert_eq!(received.frames, count);
         come
     };
     for one in &frames {
@@ -99,7 +130,7 @@ fn send__frames_of_all_sizes() {
         assert!(receive(1)[0] == *one, "{} bytes alone", one.len());
     }
     send(&mut from, &frames);
-    assert!(receive(frames.len()) == frames, "all at once");
+    assert!(receive(frames.len() as u32) == frames, "all at once");
 }
 
 /// The kernel delivers frames of a VLAN without a device to sockets of their EtherType, without

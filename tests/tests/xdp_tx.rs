@@ -11,7 +11,9 @@ use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use prp_device::raw::{CaptureLengths, CaptureSocket, CapturedFrame};
-use prp_device::{FrameIo, KernelDevice, Managed, PacketDevice, PortFilter, XdpTx, interfaces};
+use prp_device::{
+    FrameIo, KernelDevice, Managed, Outgoing, PacketDevice, PortFilter, Sent, XdpTx, interfaces,
+};
 use prp_proto::time::Instant;
 use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test, skip};
@@ -156,7 +158,7 @@ impl Sender {
             let mut at = 0;
             while at < BATCH {
                 let rest = frames[at..].iter().map(|f| [&f[..14], &f[14..22], &[][..], &f[22..]]);
-                at += until_taken(|| self.device.send(&mut rest.clone())).done;
+                at += until_taken(|| self.device.send(Outgoing::Batch(&mut rest.clone()))).done;
             }
             self.receive_from(first);
         }
@@ -169,7 +171,7 @@ impl Sender {
         for _ in 0..count {
             let alone = frame(self.next);
             self.next += 1;
-            let sent = until_taken(|| self.device.send_one([&alone, &[], &[], &[]]));
+            let sent = until_taken(|| self.device.send(Outgoing::one([&alone, &[], &[], &[]])));
             assert!(sent.done == 1 && sent.lost == 0, "{sent:?}");
             self.receive_from(self.next - 1);
         }
@@ -187,7 +189,7 @@ impl Sender {
                 assert!(f == frame(expected), "frame {expected}");
                 expected += 1;
             };
-            if to.receive(64, &mut take).expect("they can be had") == 0 {
+            if to.receive(64, &mut take).expect("they can be had").frames == 0 {
                 std::thread::yield_now();
             }
         }
@@ -510,13 +512,18 @@ fn queue__is_not_passed_by() {
     }
 }
 
+/// Has `device` send all of `frames` at once.
+fn send(device: &mut PacketDevice, frames: &[Vec<u8>]) -> Sent {
+    device.send(Outgoing::Batch(&mut frames.iter().map(|f| [&f[..], &[], &[], &[]])))
+}
+
 /// Each frame is lost independently, and the path stays open.
 fn link__with_its_other_end_down_loses_frames() {
     let mut from = Sender::open();
     let _restore = Restore(Box::new(|| run_on(2, "ip", "link set DEV up")));
     run_on(2, "ip", "link set DEV down");
     let frames: Vec<_> = (0..BATCH as u32).map(frame).collect();
-    let sent = from.device.send(&mut frames.iter().map(|f| [&f[..], &[], &[], &[]]));
+    let sent = send(&mut from.device, &frames);
     assert_eq!((sent.done, sent.lost, sent.full), (BATCH, BATCH, false));
     run_on(2, "ip", "link set DEV up");
     from.to = Some(device(2));
@@ -537,6 +544,6 @@ fn link__that_is_down_or_smaller_is_left_and_returned_to() {
     run("ip", "link set DEV mtu 1400");
     from.service(SERVICE_INTERVAL);
     let big = [frame(0), frame(1)];
-    let sent = from.device.send(&mut big.iter().map(|f| [&f[..], &[], &[], &[]]));
+    let sent = send(&mut from.device, &big);
     assert!(sent.too_big, "the kernel says so: {sent:?}");
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::memory::SharedMemory;
 use super::packet::set;
 use super::prefetch::prefetch;
+use crate::Borrow;
 
 /// Bytes of a line of any processor's cache that this runs on, or half of one.
 const CACHE_LINE: usize = 64;
@@ -172,29 +173,18 @@ impl RxRing {
         (max, losing)
     }
 
-    /// Shows up to `max` frames to `take`, in order of arrival, and leaves them where they are.
-    /// Says how many there were, and whether the kernel has had to drop frames.
-    pub(crate) fn hold<'a>(&'a self, max: usize, take: &mut dyn FnMut(&'a [u8])) -> (usize, bool) {
-        let mut losing = false;
-        let mut next = self.map.next.load(Ordering::Relaxed);
-        for n in 0..max.min(self.map.slots as usize) {
-            let Some(lost) = self.show(next, take) else { return (n, losing) };
-            losing |= lost;
-            next = self.after(next);
+    /// Lends up to `max` frames to `borrow`, in order of arrival and where they are, and gives the
+    /// slots of those that it has taken back. Says as much as [`Self::receive`].
+    pub(crate) fn lend(&mut self, max: usize, borrow: &mut Borrow<'_>) -> (usize, bool) {
+        let first = self.map.next.load(Ordering::Relaxed);
+        let max = max.min(self.map.slots as usize);
+        let mut lent = Lent { ring: self, next: first, frames: 0, max, losing: false };
+        borrow(&mut lent);
+        let Lent { frames, losing, .. } = lent;
+        for _ in 0..frames {
+            self.give_back(self.map.next.load(Ordering::Relaxed));
         }
-        (max, losing)
-    }
-
-    /// Gives the slots of the first `count` frames back, as many as were shown: nothing refers to
-    /// them any more, as `&mut` says.
-    pub(crate) fn release(&mut self, count: usize) {
-        for _ in 0..count {
-            let next = self.map.next.load(Ordering::Relaxed);
-            if self.filled(next).is_none() {
-                return;
-            }
-            self.give_back(next);
-        }
+        (frames, losing)
     }
 
     /// Shows the frame in slot `index`, if it has one, to `take`; whether the kernel has had to
@@ -250,8 +240,32 @@ impl RxRing {
         let offset = usize::from(header.tp_mac).min(self.map.slot);
         let len = (header.tp_snaplen as usize).min(self.map.slot - offset);
         // SAFETY: `offset + len` is at most the slot's size, so the range lies inside the slot,
-        // which is ours for as long as this borrow lives: `release`, which gives it back, wants
-        // `&mut self`.
+        // which is ours for as long as this borrow lives: `give_back` wants `&mut self`.
         unsafe { std::slice::from_raw_parts(slot.as_ptr().add(offset), len) }
+    }
+}
+
+/// Frames that are lent.
+struct Lent<'a> {
+    ring: &'a RxRing,
+    /// The slot of the next one.
+    next: u32,
+    /// Those that were taken, those that are not shown included.
+    frames: usize,
+    max: usize,
+    losing: bool,
+}
+
+impl<'a> Iterator for Lent<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let mut shown = None;
+        while shown.is_none() && self.frames < self.max {
+            self.losing |= self.ring.show(self.next, &mut |frame| shown = Some(frame))?;
+            self.next = self.ring.after(self.next);
+            self.frames += 1;
+        }
+        shown
     }
 }

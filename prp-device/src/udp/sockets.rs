@@ -246,9 +246,9 @@ impl Sockets {
 
     /// How many more datagrams found no room where trains were received last, by the kernel's
     /// count, `overflow`.
-    pub(super) fn overruns(&mut self, overflow: u32) -> u64 {
+    pub(super) fn overruns(&mut self, overflow: u32) -> u32 {
         let receive_socket = self.receive_socket_mut(self.last);
-        u64::from(overflow.wrapping_sub(mem::replace(&mut receive_socket.overflow, overflow)))
+        overflow.wrapping_sub(mem::replace(&mut receive_socket.overflow, overflow))
     }
 
     /// A neighbour has sent what was received last from `from`.

@@ -154,7 +154,7 @@ fn receive__counts_strangers_and_hands_out_none() {
     let stranger = std::net::UdpSocket::bind("127.0.0.3:0").unwrap();
     stranger.send_to(b"hello", two.local_addr()).unwrap();
     wait(&two);
-    assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap(), 1);
+    assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
     assert_eq!(two.counters().strangers, 1);
 }
 
@@ -166,7 +166,7 @@ fn send__no_socket_there_is_an_error_of_the_network_and_stops_nothing() {
         let sent = one.send([(at(15_440), [&b"x"[..], &[], &[], &[]])].into_iter());
         assert_eq!(sent, Sent { done: 1, ..Sent::default() });
     }
-    assert_eq!(one.receive(64, &mut |_, _| panic!("nothing was sent here")).unwrap(), 0);
+    assert_eq!(one.receive(64, &mut |_, _| panic!("nothing was sent here")).unwrap().frames, 0);
     one.take_errors();
     assert_eq!(one.counters().network_errors, 3);
     let sent = one.send([(at(two.local_addr().port()), [&b"x"[..], &[], &[], &[]])].into_iter());
@@ -249,7 +249,7 @@ fn hand_on__strangers_stay_strangers() {
     assert_eq!(poll(&mut [PollFd::new(node_port.as_fd(), PollFlags::POLLIN)], timeout), Ok(1));
     assert_eq!(node_port.hand_on(|_| Some(1)).unwrap(), 1);
     wait(&two);
-    assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap(), 1);
+    assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
     assert_eq!((two.counters().strangers, two.counters().handed_on), (1, 0));
 }
 
@@ -268,7 +268,7 @@ fn hand_on__what_is_too_long_is_counted_and_dropped() {
         let UdpCounters { too_long, not_handed_on, .. } = two.counters();
         assert_eq!((too_long, not_handed_on), (2, 0));
         wait(&two);
-        assert_eq!(two.receive(64, &mut |_, _| ()).unwrap(), 1, "the first one fits");
+        assert_eq!(two.receive(64, &mut |_, _| ()).unwrap().frames, 1, "the first one fits");
     }
 }
 
@@ -483,17 +483,42 @@ fn receive__datagrams_without_a_byte_count() {
         stranger.send_to(&[], two.local_addr()).unwrap();
     }
     // Expect: it stops when it has had enough, though there are more.
-    let first = two.receive(2, &mut |_, _| panic!("nothing")).unwrap();
-    let second = two.receive(2, &mut |_, _| panic!("nothing")).unwrap();
+    let first = two.receive(2, &mut |_, _| panic!("nothing")).unwrap().frames;
+    let second = two.receive(2, &mut |_, _| panic!("nothing")).unwrap().frames;
     assert!(first > 0 && second > 0 && first + second < 20, "{first} {second}");
     let mut came = first + second;
     while came < 20 {
-        came += two.receive(64, &mut |_, _| panic!("nothing")).unwrap();
+        came += two.receive(64, &mut |_, _| panic!("nothing")).unwrap().frames;
     }
     stranger.send_to(&[], two.own_addr()).unwrap();
     wait_for(node_port.as_fd());
     assert_eq!(node_port.hand_on(|_| panic!("it has no owner")).unwrap(), 1);
     assert_eq!(two.counters().too_short, 21);
+}
+
+/// The kernel says what it has dropped with the datagram that comes next.
+#[test]
+fn receive__counts_what_found_no_room() {
+    const SENT: u32 = 40_000;
+    // A socket that connects to the sender would get the last one, and says nothing of the other.
+    let own = [SocketAddr::new(TWO, 17_230)];
+    let mut two = UdpDevice::open(&own, false, &[ONE, TWO]).unwrap();
+    let one = std::net::UdpSocket::bind((ONE, 0)).unwrap();
+    let send = |two: &UdpDevice| {
+        one.send_to(b"hello", two.local_addr()).unwrap();
+    };
+    (0..SENT).for_each(|_| send(&two));
+    let mut sum = Received::default();
+    let mut receive = |two: &mut UdpDevice| {
+        let Received { frames, lost } = two.receive(64, &mut |_, _| ()).unwrap();
+        sum = Received { frames: sum.frames + frames, lost: sum.lost + lost };
+        frames
+    };
+    while receive(&mut two) > 0 {}
+    send(&two);
+    wait(&two);
+    receive(&mut two);
+    assert!(sum.lost > 0 && sum.frames + sum.lost <= SENT + 1, "{sum:?}");
 }
 
 /// Neither of two processes would be the steward if each had the port of one address.

@@ -1,6 +1,7 @@
 //! Puts other routes in force, from one frame to the next.
 
 use std::io;
+use std::os::fd::AsFd;
 
 use nix::errno::Errno;
 use prp_device::{

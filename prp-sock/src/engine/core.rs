@@ -79,8 +79,8 @@ impl Core {
         } else {
             PortFilter::new(node, steward, std::iter::empty())
         };
-        let devices: Vec<_> = devices.into_iter().map(DeviceSlot::new).collect();
-        let rx_handles = RxHandles::new(&devices)?;
+        let mut devices: Vec<_> = devices.into_iter().map(DeviceSlot::new).collect();
+        let rx_handles = RxHandles::new(&mut devices)?;
         let trains = (0..devices.len()).filter_map(|at| endpoint.device(DeviceId(at as u16)));
         let train = trains.map(|device| usize::from(device.train)).max().unwrap_or(1);
         let send_frames = SEND_FRAMES.max(if train > 1 { SEND_TRAINS * train } else { 1 });
@@ -152,13 +152,16 @@ impl Core {
                 }),
             };
             match received {
-                Ok(0) => {}
-                Ok(n) => {
+                Ok(received) => {
+                    device.note_received(received);
+                    if received.frames == 0 {
+                        continue;
+                    }
                     if device.io.kernel().is_some() {
                         // The rest are for other machines.
-                        *misdirected += n.saturating_sub(shown) as u32;
+                        *misdirected += received.frames.saturating_sub(shown);
                     }
-                    frames += n;
+                    frames += received.frames as usize;
                     target_frames = target_frames.min(device.target_frames);
                 }
                 Err(e) => failure = Some(e.kind()),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::rx_coalescing;
 use super::tuning::{NAP_RING_BYTES, NAP_RING_PART};
-use prp_device::{DeviceIo, Peek, Sent, TxBacklog, UdpCounters, UdpDevice};
+use prp_device::{DeviceIo, Peek, Received, Sent, TxBacklog, UdpCounters, UdpDevice};
 use prp_proto::addr::LinkAddr;
 
 /// Counters of a device.
@@ -63,13 +63,18 @@ impl DeviceSlot {
     }
 
     pub(super) fn counters(&mut self) -> DeviceCounters {
-        self.counters.overruns += self.io.take_overruns();
         self.counters.udp = self.io.udp().map(UdpDevice::counters);
         if let Some(kernel) = self.io.kernel() {
             self.counters.xdp_tx += kernel.take_xdp_tx();
             self.counters.tcx_rx += kernel.take_tcx_rx();
         }
         self.counters
+    }
+
+    /// Counts what was lost before it was received.
+    #[inline]
+    pub(super) fn note_received(&mut self, received: Received) {
+        self.counters.overruns += u64::from(received.lost);
     }
 
     /// Sends the frames of `range`, whose recipients and pieces `frame` knows; keeps what the
@@ -118,14 +123,14 @@ impl DeviceCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prp_device::LimitedDevice;
+    use prp_device::{FrameIo, LimitedDevice};
     use prp_proto::addr::MacAddr;
 
     #[test]
     fn send__keeps_in_order_what_the_device_does_not_take() {
         const TOO_BIG: u16 = LimitedDevice::TOO_BIG;
         const LOST: u16 = LimitedDevice::LOST;
-        let device = LimitedDevice::new(2).unwrap();
+        let mut device = LimitedDevice::new(2).unwrap();
         let mut slot = DeviceSlot::new(DeviceIo::Frames(Box::new(device.clone())));
         for round in 0..3 {
             let frames = [0, 1, TOO_BIG, 2, LOST, 3].map(u16::to_be_bytes);
@@ -145,6 +150,8 @@ mod tests {
         }
         let counters = slot.counters();
         assert_eq!((counters.too_big, counters.send_losses), (3, 3));
-        assert_eq!(counters.overruns, LimitedDevice::OVERRUNS);
+        let received = device.receive(1, &mut |_| ()).unwrap();
+        slot.note_received(received);
+        assert_eq!(slot.counters().overruns, LimitedDevice::OVERRUNS.into());
     }
 }

@@ -30,11 +30,10 @@ struct RxFd {
 }
 
 impl RxHandles {
-    pub(super) fn new(devices: &[DeviceSlot]) -> io::Result<Arc<Self>> {
+    pub(super) fn new(devices: &mut [DeviceSlot]) -> io::Result<Arc<Self>> {
         let peeks = devices.iter().map(|d| d.io.peek()).collect();
-        let tcx_rx =
-            devices.iter().filter_map(|d| d.io.kernel().map(|kernel| kernel.tcx_rx().clone()));
-        let tcx_rx = tcx_rx.collect();
+        let kernel_devices = devices.iter_mut().filter_map(|d| d.io.kernel());
+        let tcx_rx = kernel_devices.map(|kernel| kernel.tcx_rx().clone()).collect();
         let mut fds = Vec::new();
         for (device, slot) in devices.iter().enumerate() {
             for (place, fd) in slot.io.fds().enumerate() {

@@ -2,9 +2,8 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
 
-use prp_device::{FrameIo, Peek, PipeDevice, Sent};
+use prp_device::{FrameIo, Outgoing, PipeDevice, Received, Sent, WaitHandle};
 
 use super::Numbers;
 
@@ -43,7 +42,7 @@ impl fmt::Debug for FaultyDevice {
 }
 
 impl FrameIo for FaultyDevice {
-    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
         let Some(rule) = &mut self.rule else { return self.pipe.receive(max, take) };
         self.pipe.receive(max, &mut |frame| match rule(frame) {
             FrameAction::Pass => take(frame),
@@ -55,19 +54,15 @@ impl FrameIo for FaultyDevice {
         })
     }
 
-    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
         self.pipe.send(frames)
     }
 
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.pipe.as_fd()
+    fn wait(&self) -> WaitHandle<'_> {
+        self.pipe.wait()
     }
 
-    fn peek(&self) -> Peek {
-        self.pipe.peek()
-    }
-
-    fn take_overruns(&mut self) -> u64 {
-        self.pipe.take_overruns()
+    fn mtu(&self) -> u32 {
+        self.pipe.mtu()
     }
 }

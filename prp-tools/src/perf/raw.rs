@@ -114,8 +114,8 @@ impl RawLink {
     }
 
     /// Frames known to be lost.
-    pub(super) fn lost(&mut self) -> u64 {
-        self.lost + self.socket.take_overruns()
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Bytes in a full frame after its headers.
@@ -286,14 +286,14 @@ impl RawLink {
     }
 
     /// Takes in what is there; how many frames.
-    fn receive_some(&mut self) -> io::Result<usize> {
+    fn receive_some(&mut self) -> io::Result<u32> {
         let Self { socket, header, memory, segment, .. } = self;
         let (mut reached, mut credited, mut over) = (self.reached, self.credited, self.over);
         let (mut frames, mut bytes) = (0, 0);
         // Fills the memory as an application fills a buffer of a megabyte, from its beginning again
         // and again.
         let mut at = self.bytes as usize % (memory.len() - *segment);
-        let n = socket.receive(BURST, &mut |frame| {
+        let received = socket.receive(BURST, &mut |frame| {
             let Some((kind, number, payload)) = header.parse(frame) else { return };
             match kind {
                 Kind::Data => {
@@ -308,6 +308,7 @@ impl RawLink {
             }
         })?;
         (self.reached, self.credited) = (reached, credited);
+        self.lost += u64::from(received.lost);
         self.frames += frames;
         self.bytes += bytes;
         if over && !self.over {
@@ -318,6 +319,6 @@ impl RawLink {
         } else if self.reached.wrapping_sub(self.announced) >= self.window / 4 {
             self.send_control(Kind::Credit)?;
         }
-        Ok(n)
+        Ok(received.frames)
     }
 }

@@ -53,10 +53,11 @@ impl Link {
             let Self { ends, impairments, out } = self;
             let now = Instant::now();
             let impairment = &mut impairments[direction];
-            any |=
-                ends[direction].receive(BATCH, &mut |frame| impairment.pass(frame, now, out))? > 0;
+            let received =
+                ends[direction].receive(BATCH, &mut |frame| impairment.pass(frame, now, out))?;
+            any |= received.frames > 0;
             impairment.release(now, out);
-            impairment.note_overruns(ends[direction].take_overruns());
+            impairment.note_overruns(received.lost.into());
             let mut sent = 0;
             while sent < out.len() {
                 let frames = out[sent..].iter().map(|frame| [&frame[..], &[], &[], &[]]);

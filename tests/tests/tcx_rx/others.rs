@@ -55,7 +55,7 @@ fn read_frame(socket: &mut Socket, buffer: &mut [u8]) -> Option<Vec<u8>> {
 fn receive_one(device: &mut PacketDevice, what: &str) -> Vec<u8> {
     let deadline = std::time::Instant::now() + TIMEOUT;
     let mut came = None;
-    while device.receive(1, &mut |f| came = Some(f.to_vec())).expect("it can be had") == 0 {
+    while device.receive(1, &mut |f| came = Some(f.to_vec())).expect("it can be had").frames == 0 {
         assert!(std::time::Instant::now() < deadline, "{what}: it does not come");
         std::thread::yield_now();
     }
@@ -102,7 +102,7 @@ pub(crate) fn frames__that_are_not_ours_go_to_the_sockets() {
         let mut ours = 0;
         while ours < 2 {
             let mut take = |f: &[u8]| ours += u32::from(f != frame);
-            if link.to.receive(1, &mut take).expect("they can be had") == 0 {
+            if link.to.receive(1, &mut take).expect("they can be had").frames == 0 {
                 std::thread::yield_now();
             }
         }

@@ -1,8 +1,9 @@
 //! Other programs and rules at a device, and changes of the device itself.
 
+use std::os::fd::AsFd;
 use std::process::Command;
 
-use prp_device::{FrameIo, KernelDevice, Managed};
+use prp_device::{KernelDevice, Managed};
 use prp_tests::harness::skip;
 use socket2::SockRef;
 

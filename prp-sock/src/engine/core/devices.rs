@@ -72,7 +72,8 @@ impl Core {
                 continue;
             };
             // What its receiving ring has no room for it never takes.
-            let mtu = slot.io.kernel().map_or(ours.mtu, |kernel| link.mtu.min(kernel.largest()));
+            let fits = slot.io.mtu();
+            let mtu = slot.io.kernel().map_or(ours.mtu, |_| link.mtu.min(fits));
             let device = Device::ethernet(link.mac, mtu);
             if *ours != device {
                 self.endpoint.set_device(id, device);
@@ -104,14 +105,9 @@ impl Core {
         self.devices.iter_mut().map(|slot| &mut slot.io)
     }
 
-    /// The devices that the kernel filters for us.
-    fn kernel_devices(&self) -> impl Iterator<Item = &dyn KernelDevice> {
-        self.devices.iter().filter_map(|device| device.io.kernel())
-    }
-
     /// Makes sure the kernel passes frames for `port`, which has just become ours.
     pub(crate) fn refilter(&mut self, port: Port) -> io::Result<()> {
-        self.own(&self.node.claims.held_with(port), true);
+        own(&mut self.devices, &self.node.claims.held_with(port), true);
         if self.filter.passes(port) {
             return Ok(());
         }
@@ -120,8 +116,12 @@ impl Core {
 
     /// Whether frames for `ports` are `ours`: to be told of every port that becomes ours, and of
     /// every one that ceases to be.
-    pub(in crate::engine) fn own(&self, ports: &(impl Iterator<Item = Port> + Clone), ours: bool) {
-        self.kernel_devices().for_each(|device| device.tcx_rx().own(ports.clone(), ours));
+    pub(in crate::engine) fn own(
+        &mut self,
+        ports: &(impl Iterator<Item = Port> + Clone),
+        ours: bool,
+    ) {
+        own(&mut self.devices, ports, ours);
     }
 
     /// Passes frames for our ports only from now on, and what a steward answers.
@@ -163,7 +163,8 @@ impl Core {
     }
 
     pub(super) fn apply_filter(&mut self) -> io::Result<()> {
-        self.kernel_devices().try_for_each(|device| device.set_filter(&self.filter))
+        let Self { devices, filter, .. } = self;
+        kernel_devices(devices).try_for_each(|device| device.set_filter(filter))
     }
 
     /// After a sleep: checks the devices a while after one of them had an error, until all are
@@ -173,7 +174,7 @@ impl Core {
             self.devices.iter_mut().for_each(|device| device.io.take_errors());
         }
         let due = self.reopen_at.is_some_and(|at| now >= at);
-        if troubled || (due && !self.kernel_devices().all(|device| device.revive())) {
+        if troubled || (due && !kernel_devices(&mut self.devices).all(|device| device.revive())) {
             self.reopen_at = Some(now + REVIVE_AFTER);
         } else if due {
             self.reopen_at = None;
@@ -181,12 +182,22 @@ impl Core {
     }
 
     /// The paths past the devices' sockets.
-    pub(in crate::engine) fn fast_paths(&self) -> Vec<Arc<dyn Managed>> {
-        self.kernel_devices().flat_map(KernelDevice::fast_paths).collect()
+    pub(in crate::engine) fn fast_paths(&mut self) -> Vec<Arc<dyn Managed>> {
+        kernel_devices(&mut self.devices).flat_map(|device| device.fast_paths()).collect()
     }
 
     /// Counters of every device, in order.
     pub(crate) fn device_counters(&mut self) -> impl Iterator<Item = DeviceCounters> {
         self.devices.iter_mut().map(DeviceSlot::counters)
     }
+}
+
+/// Those of `devices` that the kernel filters for us.
+fn kernel_devices(devices: &mut [DeviceSlot]) -> impl Iterator<Item = &mut dyn KernelDevice> {
+    devices.iter_mut().filter_map(|device| device.io.kernel())
+}
+
+/// Tells `devices` whether frames for `ports` are `ours`.
+fn own(devices: &mut [DeviceSlot], ports: &(impl Iterator<Item = Port> + Clone), ours: bool) {
+    kernel_devices(devices).for_each(|device| device.tcx_rx().own(ports.clone(), ours));
 }

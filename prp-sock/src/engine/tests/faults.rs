@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use prp_proto::time::Instant;
+
 use super::probe::{Probe, probed_pair};
 use super::{IdleLeader, read_byte, wait_for_crew};
 use crate::builder::Builder;
@@ -51,6 +53,16 @@ fn poll_once__a_dead_device_ends_all_waits_and_lets_threads_sleep() {
         assert_eq!(error.kind(), ErrorKind::NotConnected);
         assert_asleep(&probe);
     });
+}
+
+/// What a device has lost is counted, whether or not frames have come with it.
+#[test]
+fn receive_batch__counts_what_the_device_has_lost() {
+    let (pair, probe) = probed_pair();
+    probe.lost.store(3, Ordering::Relaxed);
+    let mut core = pair.alpha.engine().lock();
+    core.poll_once(Instant::ZERO, None);
+    assert_eq!(core.device_counters().next().map(|counters| counters.overruns), Some(3));
 }
 
 /// A dead device wakes all readers even if the leader sleeps while another thread finds out.

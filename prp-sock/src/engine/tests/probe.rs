@@ -1,14 +1,14 @@
 //! Devices that count how often they are asked, and misbehave when told to.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use prp_device::{FrameIo, Peek, PipeDevice, Sent};
+use prp_device::{FrameIo, Outgoing, Peek, PipeDevice, Received, Sent, WaitHandle};
 
-use crate::testing::{FaultyDevice, Node, Numbers, Pair, Side};
+use crate::testing::{FaultyDevice, MTU, Node, Numbers, Pair, Side};
 
 /// What a test sees of alpha's devices, and tells them.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(super) struct Probe {
     pub(super) polls: AtomicU64,
     /// The device is gone from now on.
     pub(super) gone: AtomicBool,
+    /// What the device says in the next call that it has lost.
+    pub(super) lost: AtomicU32,
     /// What the idle device's socket is connected to.
     far_end: UnixDatagram,
     elsewhere: UnixDatagram,
@@ -41,28 +43,25 @@ struct ProbeDevice {
 }
 
 impl FrameIo for ProbeDevice {
-    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
         self.probe.polls.fetch_add(1, Ordering::Relaxed);
         if self.probe.gone.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        self.device.receive(max, take)
+        let received = self.device.receive(max, take)?;
+        Ok(Received { lost: self.probe.lost.swap(0, Ordering::Relaxed), ..received })
     }
 
-    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
         self.device.send(frames)
     }
 
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.device.as_fd()
+    fn wait(&self) -> WaitHandle<'_> {
+        self.device.wait()
     }
 
-    fn peek(&self) -> Peek {
-        self.device.peek()
-    }
-
-    fn take_overruns(&mut self) -> u64 {
-        self.device.take_overruns()
+    fn mtu(&self) -> u32 {
+        self.device.mtu()
     }
 }
 
@@ -71,36 +70,33 @@ impl FrameIo for ProbeDevice {
 struct IdleDevice(UnixDatagram);
 
 impl FrameIo for IdleDevice {
-    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        Ok(0)
+    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
+        Ok(Received::default())
     }
 
-    fn send(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
         Sent { done: frames.count(), ..Sent::default() }
     }
 
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+    fn wait(&self) -> WaitHandle<'_> {
+        WaitHandle { fd: self.0.as_fd(), peek: Peek::Unknown }
     }
 
-    fn peek(&self) -> Peek {
-        Peek::Unknown
-    }
-
-    fn take_overruns(&mut self) -> u64 {
-        0
+    fn mtu(&self) -> u32 {
+        MTU
     }
 }
 
 /// A pair whose alpha has a probe on its device, and a device on which nothing ever happens.
 pub(super) fn probed_pair() -> (Pair, Arc<Probe>) {
     let numbers = Numbers::reserve();
-    let (a, b) = PipeDevice::pair(1500).expect("a socket pair");
+    let (a, b) = PipeDevice::pair(MTU).expect("a socket pair");
     let (idle, far_end) = UnixDatagram::pair().expect("a socket pair");
     idle.send(&[0]).expect("room for a byte");
     let probe = Arc::new(Probe {
         polls: AtomicU64::new(0),
         gone: AtomicBool::new(false),
+        lost: AtomicU32::new(0),
         far_end,
         elsewhere: numbers.socket("elsewhere"),
     });
