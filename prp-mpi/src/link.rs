@@ -320,14 +320,16 @@ impl Link {
                 self.start += len;
                 return Ok(LinkInput::Header(header));
             }
-            if !self.fill() {
+            // The peer may send a header and nothing behind it.
+            if !self.fill(1) {
                 return Ok(LinkInput::Nothing);
             }
         }
     }
 
-    /// Reads what has come into the buffer. `false` if there is nothing.
-    fn fill(&mut self) -> bool {
+    /// Reads what has come into the buffer, of which `expected` bytes come at least. `false` if
+    /// there is nothing.
+    fn fill(&mut self, expected: usize) -> bool {
         if self.is_drained {
             return false;
         }
@@ -336,8 +338,8 @@ impl Link {
             self.end -= self.start;
             self.start = 0;
         }
-        let patience = self.patience.take();
-        let read = read(&self.stream, patience, &mut self.buffer[self.end..], &mut self.is_over);
+        let wait = self.patience.take().map(|patience| (expected, patience));
+        let read = read(&self.stream, wait, &mut self.buffer[self.end..], &mut self.is_over);
         self.end += read;
         self.is_drained = self.end < self.buffer.len();
         read > 0
@@ -352,24 +354,25 @@ impl Link {
         }
         let (at, left) = incoming.header.next_bytes(incoming.got);
         let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let expected = usize::try_from(left).unwrap_or(usize::MAX);
         let mut n = 0;
         if self.start == self.end
             && let Target::Request(_, region) = &mut incoming.target
             && let Some(room) = region.bytes_mut(at.min(region.len()))
-            && room.len().min(left as usize) >= PIECE / 4
+            && room.len().min(expected) >= PIECE / 4
         {
             // Much is to come: straight to where it belongs.
-            let most = room.len().min(left as usize);
-            let patience = self.patience.take();
+            let most = room.len().min(expected);
+            let wait = self.patience.take().map(|patience| (expected, patience));
             n = if self.is_drained {
                 0
             } else {
-                read(&self.stream, patience, &mut room[..most], &mut self.is_over)
+                read(&self.stream, wait, &mut room[..most], &mut self.is_over)
             };
             self.is_drained = n < most;
             self.copies.straight += n as u64;
-        } else if self.start < self.end || self.fill() {
-            n = (self.end - self.start).min(usize::try_from(left).unwrap_or(usize::MAX));
+        } else if self.start < self.end || self.fill(expected) {
+            n = (self.end - self.start).min(expected);
             let bytes = &self.buffer[self.start..self.start + n];
             match &mut incoming.target {
                 // What there is no room for is lost: the message is longer than the buffer.
@@ -413,13 +416,21 @@ fn gather<'a>(out: &'a VecDeque<Outgoing>, bufs: &mut [IoSlice<'a>]) -> usize {
     filled
 }
 
-/// Reads once; 0 if there is nothing within `patience`, or nothing will ever come again.
-fn read(stream: &Stream, patience: Option<Duration>, into: &mut [u8], is_over: &mut bool) -> usize {
+/// Reads once; 0 if nothing will ever come again, or nothing is there. With `wait` it waits, for
+/// that time at most, and the peer sends as many bytes as that says.
+fn read(
+    stream: &Stream,
+    wait: Option<(usize, Duration)>,
+    into: &mut [u8],
+    is_over: &mut bool,
+) -> usize {
     loop {
-        let outcome = match (stream, patience) {
+        let outcome = match (stream, wait) {
             // The thread that waits moves the frames itself, which no descriptor's waiter does. No
             // other thread uses the stream meanwhile.
-            (Stream::Remote(remote), Some(patience)) => remote.read_expected(into, patience),
+            (Stream::Remote(remote), Some((expected, patience))) => {
+                remote.read_expected(into, expected, patience)
+            }
             _ => stream.read(into),
         };
         return match outcome {

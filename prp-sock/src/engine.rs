@@ -16,6 +16,7 @@ mod core;
 mod device_slot;
 mod exit;
 mod fast_path_thread;
+mod gather;
 mod guard;
 mod keeper;
 mod leader;

@@ -175,6 +175,13 @@ impl Core {
         frames
     }
 
+    /// A reader let frames gather, for as long as it meant to: whether as many did.
+    pub(super) fn note_gathered(&mut self) {
+        if !self.rx_handles.hold(self.rx_coalescing.sufficient_frames()) {
+            self.rx_coalescing.note_shortfall();
+        }
+    }
+
     /// Lets time act, sends what is due and wakes whom it concerns.
     pub(super) fn pump(&mut self, now: Instant) {
         if self.misdirected >= MISDIRECTED {

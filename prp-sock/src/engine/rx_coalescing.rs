@@ -8,8 +8,9 @@ use std::time::Duration;
 use prp_proto::time::Instant;
 
 use super::tuning::{
-    AWAKE_FRAMES, FLOW_FRAME_GAP, FLOW_FRAMES, FLOW_MEMORY_FRAMES, LONGEST_NAP, NAP_RING_BYTES,
-    NAP_RING_PART, SHORTEST_NAP, TIMER_SLACK,
+    AWAKE_FRAMES, FLOW_FRAME_GAP, FLOW_FRAMES, FLOW_MEMORY_FRAMES, HOLD_OFF_AFTER_FRAMES,
+    HOLD_OFF_FRAMES, HOLD_OFF_PART, LONGEST_NAP, NAP_RING_BYTES, NAP_RING_PART,
+    SHORTEST_HOLD_OFF_FRAMES, SHORTEST_NAP, TIMER_SLACK,
 };
 
 /// Frames that may gather in a receiving ring of `slots` slots of `slot_bytes` bytes while no
@@ -80,17 +81,40 @@ impl RxCoalescing {
         if self.frames < FLOW_FRAMES {
             return None;
         }
-        let elapsed = now.since(self.since);
         let before_last = remaining_frames.saturating_sub(AWAKE_FRAMES);
-        let target_frames = self.target_frames.min(self.measured_frames).min(before_last);
-        let nap = (elapsed * target_frames / self.frames).min(LONGEST_NAP);
+        let nap = self.gather(now, before_last).checked_sub(TIMER_SLACK)?;
+        self.napped = self.is_fast(now) && nap >= SHORTEST_NAP;
+        self.napped.then_some(nap)
+    }
+
+    /// How long not to poll, though awake, if that is the thing to do, where the peer sends
+    /// `remaining_frames` and then waits for an answer.
+    pub(super) fn hold_off(&mut self, now: Instant, remaining_frames: u32) -> Option<Duration> {
+        if self.frames < HOLD_OFF_AFTER_FRAMES {
+            return None;
+        }
+        let frames = HOLD_OFF_FRAMES.min(remaining_frames / HOLD_OFF_PART);
+        if frames < SHORTEST_HOLD_OFF_FRAMES {
+            return None;
+        }
+        let hold_off = self.gather(now, frames);
+        self.napped = self.is_fast(now) && self.expected_frames >= SHORTEST_HOLD_OFF_FRAMES;
+        self.napped.then_some(hold_off)
+    }
+
+    /// How long at most `frames` more take to come.
+    fn gather(&mut self, now: Instant, frames: u32) -> Duration {
+        let elapsed = now.since(self.since);
+        let target_frames = self.target_frames.min(self.measured_frames).min(frames);
+        let long = (elapsed * target_frames / self.frames).min(LONGEST_NAP);
         // As many as were to gather, or as come in the longest time.
         self.expected_frames =
-            (nap.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32;
-        let nap = nap.checked_sub(TIMER_SLACK)?;
-        let is_fast = elapsed / self.frames <= FLOW_FRAME_GAP;
-        self.napped = is_fast && nap >= SHORTEST_NAP;
-        self.napped.then_some(nap)
+            (long.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32;
+        long
+    }
+
+    fn is_fast(&self, now: Instant) -> bool {
+        now.since(self.since) / self.frames <= FLOW_FRAME_GAP
     }
 
     /// Frames that must have gathered at the end of a nap: 75 % of what was meant to, since neither
@@ -196,6 +220,47 @@ mod tests {
         );
         assert_eq!(flow.nap(now, AWAKE_FRAMES - 1), None);
         assert!(flow.nap(now, u32::MAX).is_some(), "the flow goes on");
+    }
+
+    #[test]
+    fn hold_off__lasts_as_long_as_a_part_of_what_remains_takes() {
+        let hold_off = |remaining, slots| {
+            let (mut flow, now) = flow(slots, 2_000, 10_000);
+            let long = flow.hold_off(now, remaining)?;
+            // The first two frames came at once.
+            Some((
+                (long + Duration::from_micros(1)).as_micros() / 4 * 4,
+                flow.expected_frames.next_multiple_of(2),
+            ))
+        };
+        assert_eq!(hold_off(1_000, 512), Some((128, 64)));
+        assert_eq!(hold_off(90, 512), Some((60, 30)));
+        assert_eq!(hold_off(30, 512), Some((20, 10)));
+        assert_eq!(hold_off(23, 512), None, "polling takes them as quickly");
+        assert_eq!(hold_off(1_000, 64), Some((32, 16)), "a quarter of a small ring");
+        assert_eq!(hold_off(1_000, 0), None, "it is not known how many fit");
+    }
+
+    #[test]
+    fn hold_off__only_where_it_is_known_how_fast_frames_come() {
+        let hold_off = |nanos, frames| {
+            let (mut flow, now) = flow(512, nanos, frames);
+            flow.hold_off(now, 1_000)
+        };
+        assert_eq!(hold_off(2_000, HOLD_OFF_AFTER_FRAMES - 2), None);
+        assert!(hold_off(2_000, HOLD_OFF_AFTER_FRAMES).is_some());
+        assert_eq!(hold_off(20_000, 100), Some(LONGEST_NAP));
+        assert_eq!(hold_off(40_000, 100), None, "too slow");
+    }
+
+    #[test]
+    fn hold_off__is_shorter_where_less_came_and_in_vain_ends_the_flow() {
+        let (mut flow, now) = flow(512, 2_000, 100);
+        assert!(flow.hold_off(now, 1_000).is_some());
+        flow.note_shortfall();
+        assert_eq!(flow.hold_off(now, 1_000).map(|long| long.as_micros() / 4 * 4), Some(60));
+        flow.note(now + LONGEST_NAP, 0, target_frames(512, USUAL));
+        assert_eq!(flow.hold_off(now + LONGEST_NAP, 1_000), None);
     }
 
     #[test]

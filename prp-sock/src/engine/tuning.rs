@@ -74,6 +74,22 @@ pub(super) const LONGEST_NAP: Duration = Duration::from_micros(300);
 /// 1484 bytes, and a sleep that ends late delays the answer. Row: 1 MiB of `bench --mpi`.
 pub(super) const AWAKE_FRAMES: u32 = 64;
 
+// Hold-offs of a reader that knows how much comes, and does not poll until some of it has come.
+// Row: 1 MiB of `bench --mpi`.
+
+/// Frames that a hold-off lets gather: two batches. 32 and 128 take as long, 16 more.
+pub(super) const HOLD_OFF_FRAMES: u32 = 64;
+
+/// Frames since a message began that tell how fast they come.
+pub(super) const HOLD_OFF_AFTER_FRAMES: u32 = 32;
+
+/// A hold-off is for at most 1/3 of the frames that are still to come: it takes 60 % of the time
+/// that frames take to come to take them in, so none is left when the last one comes.
+pub(super) const HOLD_OFF_PART: u32 = 3;
+
+/// A hold-off for fewer saves nothing.
+pub(super) const SHORTEST_HOLD_OFF_FRAMES: u32 = 8;
+
 /// The largest mean time between the frames of a flow in which readers nap. Polling for
 /// [`SPIN_BUDGET`] would pay there, and keep a processor busy for frames that come every ten or
 /// twenty microseconds. Where frames come more rarely polling does not pay, and readers sleep

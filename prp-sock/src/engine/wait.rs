@@ -61,14 +61,14 @@ pub(crate) enum WaitError {
 }
 
 /// For what a thread waits, and how.
-struct WaitParams<'a> {
+pub(super) struct WaitParams<'a> {
     /// One or more: of any of them.
-    interests: &'a [Interest],
+    pub(super) interests: &'a [Interest],
     other: Option<&'a OtherFd<'a>>,
-    deadline: Option<Instant>,
-    policy: SpinPolicy,
+    pub(super) deadline: Option<Instant>,
+    pub(super) policy: SpinPolicy,
     /// As [`Wait::expected_bytes`].
-    expected_bytes: Option<usize>,
+    pub(super) expected_bytes: Option<usize>,
 }
 
 impl WaitParams<'_> {
@@ -86,21 +86,6 @@ impl WaitParams<'_> {
         let left = self.deadline.map(|d| d.since(now));
         let poll = self.other.map(|_| OTHER_EVERY);
         left.into_iter().chain(poll).min()
-    }
-
-    /// How long to sleep through what comes, if that is the thing to do: a reader that need not
-    /// spin, in a flow of data.
-    fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
-        let must_spin = matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero());
-        let [Interest::Read(conn)] = *self.interests else { return None };
-        if must_spin || !core.is_unstalled() {
-            return None;
-        }
-        let remaining_frames = self.expected_bytes.map_or(u32::MAX, |bytes| {
-            let largest = core.endpoint.terms(conn).map_or(1, |terms| usize::from(terms.mss));
-            bytes.div_ceil(largest.max(1)) as u32
-        });
-        core.rx_coalescing.nap(now, remaining_frames)
     }
 }
 
@@ -288,6 +273,10 @@ impl Engine {
         let until = earliest(waiting.deadline, core.next_timeout());
         let budget = core.spin.budget(waiting.policy, now);
         if !budget.is_zero() {
+            if let Some(hold_off) = waiting.hold_off(&mut core, now) {
+                let (core, now) = self.hold_off(me, core, now + hold_off, until);
+                return (core, now, Ok(()));
+            }
             core.timing.next_wakeup = Some(now + budget);
             let rx_handles = core.rx_handles.clone();
             rx_handles.enable();
@@ -324,42 +313,6 @@ impl Engine {
     /// another thread has acted since. What it sent must not have been answered before it was sent.
     pub(super) fn time_of(&self, seen: Instant, core: &Core) -> Instant {
         if core.has_io_after(seen) { self.now() } else { seen }
-    }
-
-    /// Sleeps until `until` or called, whatever comes meanwhile.
-    fn nap<'a>(
-        &'a self,
-        me: &Waiter,
-        mut core: CoreGuard<'a>,
-        waiting: &WaitParams<'_>,
-        until: Instant,
-    ) -> (CoreGuard<'a>, io::Result<()>) {
-        let now = self.now();
-        // Acknowledges what has come: the sender may wait for that.
-        core.endpoint.handle_idle(now);
-        core.pump(now);
-        if core.has_more() || me.begin_poll() {
-            return (core, Ok(()));
-        }
-        core.rx_handles.enable();
-        let due = earliest(waiting.deadline, core.revised_timeout());
-        let is_whole = due.is_none_or(|due| due >= until);
-        let until = due.map_or(until, |due| due.min(until));
-        core.timing.next_wakeup = Some(until);
-        drop(core);
-        let mut set = PollSet::new(me.wake_fd(), PollFlags::POLLIN);
-        let timeout = TimeSpec::from_duration(until.since(self.now()));
-        let fds = set.fds();
-        let polled = ppoll(fds, Some(timeout), None);
-        me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
-        let mut core = self.lock();
-        if is_whole
-            && polled == Ok(0)
-            && !core.rx_handles.hold(core.rx_coalescing.sufficient_frames())
-        {
-            core.rx_coalescing.note_shortfall();
-        }
-        (core, polled.map(drop).map_err(io::Error::from))
     }
 
     /// Polls for a frame or a call without sleeping. If there is something to do, what time it is.

@@ -50,7 +50,7 @@ fn read_expected__waits_for_its_own_time_and_leaves_the_stream_as_it_is() {
         let mut bytes = vec![0; 5000];
         let clock = Clock::start();
         let begun = clock.now();
-        let nothing = ours.read_expected(&mut bytes, Duration::from_millis(5)).unwrap_err();
+        let nothing = ours.read_expected(&mut bytes, 5000, Duration::from_millis(5)).unwrap_err();
         assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
         assert!(clock.now().since(begun) >= Duration::from_millis(5));
         // The last bytes come from another thread while this one waits.
@@ -60,13 +60,15 @@ fn read_expected__waits_for_its_own_time_and_leaves_the_stream_as_it_is() {
         });
         let mut got = 0;
         while got < bytes.len() {
-            got += ours.read_expected(&mut bytes[got..], Duration::from_secs(60)).unwrap();
+            let left = 5000 - got;
+            let patience = Duration::from_secs(60);
+            got += ours.read_expected(&mut bytes[got..], left, patience).unwrap();
         }
         assert_eq!(bytes, pattern(5000));
         let theirs = sending.join().unwrap();
         assert_eq!(ours.read(&mut bytes).unwrap_err().kind(), ErrorKind::WouldBlock);
         drop(theirs);
-        assert_eq!(ours.read_expected(&mut bytes, Duration::from_secs(60)).unwrap(), 0);
+        assert_eq!(ours.read_expected(&mut bytes, 1, Duration::from_secs(60)).unwrap(), 0);
     });
 }
 

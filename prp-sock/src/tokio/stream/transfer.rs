@@ -22,7 +22,7 @@ impl PrpStream {
     /// `WouldBlock` if there is nothing, and as a read.
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
         let inner = self.stream.inner()?;
-        inner.try_once(&mut ReadWait { conn: inner.conn, buf, filled: 0, is_all: false })?
+        inner.try_once(&mut ReadWait { conn: inner.conn, buf, filled: 0, expected: None })?
     }
 
     /// Reads what is there into several buffers.

@@ -1,0 +1,116 @@
+//! Waiting while frames gather: a thread that reads a flow takes in many at once, asleep or without
+//! polling in the meantime ([`RxCoalescing`](super::rx_coalescing::RxCoalescing) says for how
+//! long).
+
+use std::io;
+use std::time::Duration;
+
+use nix::poll::{PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use prp_proto::time::Instant;
+
+use super::Engine;
+use super::core::Core;
+use super::guard::CoreGuard;
+use super::poll_set::PollSet;
+use super::spin::SpinPolicy;
+use super::wait::{WaitParams, earliest};
+use super::waiter::Waiter;
+use super::waiters::Interest;
+
+impl WaitParams<'_> {
+    /// How long to sleep through what comes, if that is the thing to do: a reader that need not
+    /// spin, in a flow of data.
+    pub(super) fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
+        if matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero()) {
+            return None;
+        }
+        let remaining_frames = self.remaining_frames(core)?;
+        core.rx_coalescing.nap(now, remaining_frames)
+    }
+
+    /// How long not to poll, if that is the thing to do: a reader that knows how much the peer
+    /// sends, in a flow of data.
+    pub(super) fn hold_off(&self, core: &mut Core, now: Instant) -> Option<Duration> {
+        self.expected_bytes?;
+        let remaining_frames = self.remaining_frames(core)?;
+        core.rx_coalescing.hold_off(now, remaining_frames)
+    }
+
+    /// Frames that the peer sends at most before it waits for an answer to a reader. None where the
+    /// thread does not only read, or a send has stalled, so that the next frame may make room.
+    fn remaining_frames(&self, core: &Core) -> Option<u32> {
+        let [Interest::Read(conn)] = *self.interests else { return None };
+        if !core.is_unstalled() {
+            return None;
+        }
+        let frames = self.expected_bytes.map(|bytes| {
+            let largest = core.endpoint.terms(conn).map_or(1, |terms| usize::from(terms.mss));
+            bytes.div_ceil(largest.max(1)) as u32
+        });
+        Some(frames.unwrap_or(u32::MAX))
+    }
+}
+
+impl Engine {
+    /// Sleeps until `until` or called, whatever comes meanwhile.
+    pub(super) fn nap<'a>(
+        &'a self,
+        me: &Waiter,
+        mut core: CoreGuard<'a>,
+        waiting: &WaitParams<'_>,
+        until: Instant,
+    ) -> (CoreGuard<'a>, io::Result<()>) {
+        let now = self.now();
+        // Acknowledges what has come: the sender may wait for that.
+        core.endpoint.handle_idle(now);
+        core.pump(now);
+        if core.has_more() || me.begin_poll() {
+            return (core, Ok(()));
+        }
+        core.rx_handles.enable();
+        let due = earliest(waiting.deadline, core.revised_timeout());
+        let is_whole = due.is_none_or(|due| due >= until);
+        let until = due.map_or(until, |due| due.min(until));
+        core.timing.next_wakeup = Some(until);
+        drop(core);
+        let mut set = PollSet::new(me.wake_fd(), PollFlags::POLLIN);
+        let timeout = TimeSpec::from_duration(until.since(self.now()));
+        let fds = set.fds();
+        let polled = ppoll(fds, Some(timeout), None);
+        me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
+        let mut core = self.lock();
+        if is_whole && polled == Ok(0) {
+            core.note_gathered();
+        }
+        (core, polled.map(drop).map_err(io::Error::from))
+    }
+
+    /// Leaves the receive rings alone until `end`, `due` or called: while a reader polls, each
+    /// frame costs the sender's processor the cache lines that both use. Yields the processor
+    /// meanwhile.
+    pub(super) fn hold_off<'a>(
+        &'a self,
+        me: &Waiter,
+        mut core: CoreGuard<'a>,
+        end: Instant,
+        due: Option<Instant>,
+    ) -> (CoreGuard<'a>, Instant) {
+        core.rx_handles.enable();
+        let is_whole = due.is_none_or(|due| due >= end);
+        let until = due.map_or(end, |due| due.min(end));
+        core.timing.next_wakeup = Some(until);
+        drop(core);
+        let mut now = self.now();
+        while now < until && !me.is_notified() {
+            std::thread::yield_now();
+            now = self.now();
+        }
+        let mut core = self.lock();
+        if is_whole && now >= end {
+            core.note_gathered();
+        }
+        let now = self.time_of(now, &core);
+        (core, now)
+    }
+}
