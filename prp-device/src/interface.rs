@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use nix::sys::socket::SockFlag;
 use pnet::datalink::NetworkInterface;
-use prp_node::HostsFile;
+use prp_node::{Explanation, HostsFile};
 use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::hosts::HopTarget;
 
@@ -42,11 +42,11 @@ fn listed() -> io::Result<Vec<NetworkInterface>> {
     }
     // Every network namespace has a loopback device, so the question itself has failed.
     netlink::open(NETWORK, 0, SockFlag::empty()).map_err(|e| {
-        let message = format!(
-            "the network interfaces of this machine cannot be listed: a netlink socket: {e}; allow AF_NETLINK \
-             (RestrictAddressFamilies= of a systemd unit)"
+        let cause = format!(
+            "the network interfaces of this machine cannot be listed: a netlink socket: {e}"
         );
-        io::Error::new(e.kind(), message)
+        let fix = "allow AF_NETLINK (RestrictAddressFamilies= of a systemd unit)";
+        Explanation { cause, fix: Some(fix.into()), ..Explanation::default() }.into_error(e.kind())
     })?;
     Err(io::Error::other("the kernel lists no network interfaces"))
 }
@@ -98,7 +98,8 @@ pub fn local_node(file: &HostsFile, wanted: Option<NodeId>) -> io::Result<NodeId
     let hosts = file.hosts();
     if let Some(node) = wanted {
         let unknown = || {
-            file.error(format!("this machine is to be node {node}, but {node} has no line here"))
+            let cause = format!("this machine is to be node {node}, but {node} has no line here");
+            file.error(cause, None)
         };
         return hosts.entry(node).map(|_| node).ok_or_else(unknown);
     }
@@ -109,7 +110,7 @@ pub fn local_node(file: &HostsFile, wanted: Option<NodeId>) -> io::Result<NodeId
         HopTarget::Udp(addr) => is_local_ip(addr.ip(), &found),
         HopTarget::Via(_) => false,
     };
-    hosts.local_node(is_local).map_err(|e| file.error(e.to_string()))
+    hosts.local_node(is_local).map_err(|e| file.error(e.cause(), Some(e.fix())))
 }
 
 /// The kernel's number of the interface called `name`, in the network namespace of `socket`, and

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prp_proto::addr::NodeId;
-use prp_proto::hosts::Hosts;
+use prp_proto::hosts::{Hosts, HostsErrors};
 
 use crate::environment;
+use crate::explained::{ExplainedError, Explanation};
 use crate::fork::PerProcess;
 
 /// Where prphosts is unless `PRP_HOSTS` or the builder says otherwise.
@@ -44,25 +45,25 @@ impl HostsFile {
     ///
     /// # Errors
     /// `NotFound` and the like, naming the file; `InvalidData` with every mistake as
-    /// `file:line:column: expected …, found …`.
+    /// `file:line:column: expected …, found …`. Both have an [`ExplainedError`] within.
     pub fn load(path: &Path) -> io::Result<Self> {
         let named = |e: &io::Error| {
             let fix = match e.kind() {
                 io::ErrorKind::NotFound => {
-                    "; write one (see etc/prphosts) or name another with PRP_HOSTS"
+                    Some("write one (see etc/prphosts) or name another with PRP_HOSTS")
                 }
                 io::ErrorKind::PermissionDenied => {
-                    "; let this user read it (`chmod a+r`) or name another with PRP_HOSTS"
+                    Some("let this user read it (`chmod a+r`) or name another with PRP_HOSTS")
                 }
-                _ => "",
+                _ => None,
             };
-            io::Error::new(e.kind(), format!("{}: {e}{fix}", path.display()))
+            of_file(path, e.to_string(), fix).into_error(e.kind())
         };
         let version = FileVersion::of(path).map_err(|e| named(&e))?;
         let bytes = std::fs::read(path).map_err(|e| named(&e))?;
         let hosts = Hosts::parse(&bytes).map_err(|errors| {
-            let text = errors.in_file(&path.display().to_string()).to_string();
-            io::Error::new(io::ErrorKind::InvalidData, text)
+            let explained = ExplainedError(explain_mistakes(path, &errors));
+            io::Error::new(io::ErrorKind::InvalidData, explained)
         })?;
         Ok(Self { path: path.to_owned(), version, hosts: Arc::new(hosts) })
     }
@@ -105,10 +106,26 @@ impl HostsFile {
         Arc::ptr_eq(&self.hosts, &other.hosts)
     }
 
-    /// An error about this file.
-    pub fn error(&self, what: impl Display) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", self.path.display()))
+    /// An error about this file, with its fix.
+    pub fn error(&self, cause: impl Display, fix: Option<&str>) -> io::Error {
+        of_file(&self.path, cause.to_string(), fix).into_error(io::ErrorKind::InvalidData)
     }
+}
+
+fn of_file(path: &Path, cause: String, fix: Option<&str>) -> Explanation {
+    let (file, fix) = (Some(path.to_owned()), fix.map(str::to_owned));
+    Explanation { file, cause, fix, ..Explanation::default() }
+}
+
+/// The mistakes of the file at `path`, each with its place, and how many are not described.
+pub fn explain_mistakes(path: &Path, errors: &HostsErrors) -> Vec<Explanation> {
+    let described = errors.iter().map(|error| Explanation {
+        line: Some(error.line()),
+        column: Some(error.column()),
+        ..of_file(path, error.what().to_string(), None)
+    });
+    let more = errors.undescribed().map(|cause| Explanation { cause, ..Explanation::default() });
+    described.chain(more).collect()
 }
 
 impl FileVersion {
@@ -135,3 +152,6 @@ pub fn node_from_environment() -> io::Result<Option<NodeId>> {
         io::Error::new(io::ErrorKind::InvalidInput, message)
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@
 //! | [`mirror`] | how a capture gets frames that pass by all packet sockets |
 //! | [`fork`] | what the child of a fork has of its parent, and what it has not |
 //! | [`hosts`] | prphosts as it was read |
+//! | [`explained`] | errors with cause, fix and place in fields of their own |
 //! | [`descriptors`] | how many descriptors a process may have |
 //! | [`signals`] | which signals a process heeds |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
@@ -24,6 +25,7 @@
 pub mod claims;
 pub mod descriptors;
 pub mod environment;
+pub mod explained;
 pub mod hosts;
 pub mod mirror;
 pub mod registry;
@@ -36,6 +38,7 @@ mod trust;
 pub use sys::fork;
 
 pub use claims::{Addressee, OwnerProbe, PortClaims, RouterUdpName, StewardClaim, UdpOwners};
+pub use explained::{ExplainedError, Explanation};
 pub use hosts::HostsFile;
 pub use registry::{DownHop, DownHops, Ledger, LedgerReader};
 pub use run_dir::{RunDir, Service, ServiceListener};

@@ -9,10 +9,10 @@ use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use prp_node::HostsFile;
-use prp_node::hosts::node_from_environment;
+use prp_node::hosts::{explain_mistakes, node_from_environment};
+use prp_node::{ExplainedError, Explanation, HostsFile};
 use prp_proto::addr::NodeId;
-use prp_proto::hosts::{HopTarget, Hosts, HostsError};
+use prp_proto::hosts::{HopTarget, Hosts};
 use prp_proto::route::Route;
 use serde::Serialize;
 
@@ -79,18 +79,20 @@ impl Finding {
         Self { file: path.display().to_string(), what: what.into(), ..Self::default() }
     }
 
-    /// Of `path`, from a message that has its name before it.
-    fn of_message(path: &Path, message: &str) -> Self {
-        let prefix = format!("{}: ", path.display());
-        Self::new(path, message.strip_prefix(&prefix).unwrap_or(message))
+    /// What `error` says of the file at `path`.
+    fn of_error(path: &Path, error: &io::Error) -> Vec<Self> {
+        match ExplainedError::within(error) {
+            [] => vec![Self::new(path, error.to_string())],
+            explanations => Self::of_explanations(path, explanations),
+        }
     }
 
-    /// With its fix, by which texts of errors end, in a field of its own.
-    fn with_fix_apart(mut self) -> Self {
-        if let Some((what, fix)) = self.what.split_once("; ") {
-            (self.what, self.fix) = (what.to_owned(), Some(fix.to_owned()));
-        }
-        self
+    fn of_explanations(path: &Path, explanations: &[Explanation]) -> Vec<Self> {
+        let finding = |explanation: &Explanation| {
+            let Explanation { file: _, line, column, cause, fix } = explanation.clone();
+            Self { line, column, fix, ..Self::new(path, cause) }
+        };
+        explanations.iter().map(finding).collect()
     }
 }
 
@@ -149,19 +151,8 @@ impl Report {
 /// Reads a prphosts.
 fn read(path: &Path) -> Result<Hosts, Vec<Finding>> {
     let bytes = std::fs::read(path).map_err(|e| vec![Finding::new(path, e.to_string())])?;
-    Hosts::parse(&bytes).map_err(|errors| {
-        let finding = |e: &HostsError| {
-            let (line, column, message) = (e.line(), e.column(), e.to_string());
-            let what = message.strip_prefix(&format!("{line}:{column}: ")).unwrap_or(&message);
-            Finding { line: Some(line), column: Some(column), ..Finding::new(path, what) }
-        };
-        let mut all: Vec<_> = errors.iter().map(finding).collect();
-        let unlisted = errors.total().saturating_sub(all.len());
-        if unlisted > 0 {
-            all.push(Finding::new(path, format!("and {unlisted} mistakes more")));
-        }
-        all
-    })
+    Hosts::parse(&bytes)
+        .map_err(|errors| Finding::of_explanations(path, &explain_mistakes(path, &errors)))
 }
 
 /// Where a prphosts is used.
@@ -208,10 +199,8 @@ pub fn device_problems(file: &HostsFile, own: NodeId) -> Vec<String> {
 /// What this machine lacks of `file`.
 fn here(file: &HostsFile, local: &io::Result<NodeId>, scope: HostsScope) -> Findings {
     let (path, hosts) = (file.path(), file.hosts());
-    let fault = |e: &io::Error| Findings {
-        faults: vec![Finding::of_message(path, &e.to_string()).with_fix_apart()],
-        ..Findings::default()
-    };
+    let fault =
+        |e: &io::Error| Findings { faults: Finding::of_error(path, e), ..Findings::default() };
     let machine = Machine::here();
     match (machine, local, scope) {
         (Err(e), _, HostsScope::Here) => fault(&e),
@@ -267,14 +256,7 @@ fn local_node(file: &HostsFile) -> io::Result<NodeId> {
 
 /// A prphosts, or what is wrong with it.
 fn load(path: &Path) -> Result<HostsFile, Report> {
-    HostsFile::load(path).map_err(|e| {
-        if e.kind() != ErrorKind::InvalidData {
-            return Report::failed("", Finding::of_message(path, &e.to_string()).with_fix_apart());
-        }
-        // It may have been fixed meanwhile; then the message is reported as it was.
-        let as_reported = || vec![Finding::of_message(path, &e.to_string())];
-        Report::new("", read(path).err().unwrap_or_else(as_reported), Vec::new())
-    })
+    HostsFile::load(path).map_err(|e| Report::new("", Finding::of_error(path, &e), Vec::new()))
 }
 
 /// What is in a prphosts without mistakes, on a machine that is node `local` of it.
@@ -298,7 +280,11 @@ fn whoami(file: &HostsFile, local: &io::Result<NodeId>, scope: HostsScope) -> St
         Ok(node) => *node,
         Err(_) if scope == HostsScope::Here => return String::new(),
         Err(e) => {
-            let why = Finding::of_message(file.path(), &e.to_string()).what;
+            let why = match ExplainedError::within(e) {
+                [Explanation { cause, fix: Some(fix), .. }] => format!("{cause}; {fix}"),
+                [Explanation { cause, .. }] => cause.clone(),
+                _ => e.to_string(),
+            };
             return format!("; which node this machine is cannot be told: {why}");
         }
     };
@@ -362,13 +348,18 @@ pub fn daemon(settings: &Settings) -> Report {
             notes.extend(shared);
             of_file.and(Report::new(own_summary(path, &table), faults, notes))
         }
-        Err(e) => of_file.and(Report::failed("", fault_of_table(path, &e))),
+        Err(e) => of_file.and(Report::new("", faults_of_table(path, &e), Vec::new())),
     }
 }
 
-fn fault_of_table(path: &Path, error: &io::Error) -> Finding {
+fn faults_of_table(path: &Path, error: &io::Error) -> Vec<Finding> {
     let fix = "say which node it is: `node` in the settings, `self` in prphosts, or its line";
-    Finding { fix: Some(fix.into()), ..Finding::of_message(path, &error.to_string()) }
+    let mut faults = Finding::of_error(path, error);
+    // Else the kernel refuses something, whatever the file says.
+    if error.kind() == ErrorKind::InvalidData {
+        faults.iter_mut().for_each(|fault| fault.fix = Some(fix.into()));
+    }
+    faults
 }
 
 fn own_summary(path: &Path, table: &Table) -> String {

@@ -48,9 +48,8 @@ impl Table {
             None => prp_device::local_node(&file, node_from_environment()?)?,
         };
         if file.hosts().entry(local).is_none() {
-            let message =
-                format!("{}: node {local}, which this is, has no line", file.path().display());
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            let cause = format!("node {local}, which this is, has no line");
+            return Err(file.error(cause, None));
         }
         let mut devices = known.to_vec();
         for found in list_interfaces()? {

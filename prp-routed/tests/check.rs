@@ -48,6 +48,57 @@ fn check__of_one_node_is_0_or_1_and_says_where() {
     assert_eq!(run(&["--hosts", "x", "--all", "y"]).0, Some(2));
 }
 
+/// What there is and what to do about it are apart, and each is said once.
+#[test]
+fn check__each_fault_has_one_cause_and_one_fix() {
+    let folder = tempdir().expect("a temporary folder");
+    let path = folder.path().join("of; this");
+    let hosts = |text: Option<&str>, node: &str| {
+        if let Some(text) = text {
+            fs::write(&path, text).expect("room");
+        }
+        let config = folder.path().join("toml");
+        fs::write(&config, node).expect("room");
+        let (code, out, _) = run(&["--config", plain(&config), "--hosts", plain(&path), "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(code, Some(1), "{report}");
+        let fault = &report["faults"][0];
+        assert_eq!(fault["file"], plain(&path), "{report}");
+        let text = |key: &str| fault[key].as_str().unwrap_or_default().to_owned();
+        (text("what"), text("fix"))
+    };
+    let name_itself =
+        "say which node it is: `node` in the settings, `self` in prphosts, or its line";
+    for (text, node, what, fix) in [
+        (
+            None,
+            "",
+            "No such file or directory (os error 2)",
+            "write one (see etc/prphosts) or name another with PRP_HOSTS",
+        ),
+        (
+            Some("1 02:00:00:00:00:01 none0\n"),
+            "",
+            "no line has an address of this machine",
+            name_itself,
+        ),
+        (
+            Some("1 02:00:00:00:00:01 none0\n"),
+            "node = 7\n",
+            "node 7, which this is, has no line",
+            name_itself,
+        ),
+        (
+            Some("1 02:00:00:00:00:01 none0 7\n"),
+            "",
+            "expected a name that is no number, found \"7\"; it would be read as a node number",
+            "",
+        ),
+    ] {
+        assert_eq!(hosts(text, node), (what.to_owned(), fix.to_owned()));
+    }
+}
+
 #[test]
 fn check__of_a_whole_cluster() {
     let folder = tempdir().expect("a temporary folder");

@@ -234,6 +234,14 @@ impl HostsError {
         &self.kind
     }
 
+    /// What was expected and what was found, and how to fix it, without the place.
+    pub fn what(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| {
+            write!(f, "expected {}, found {}", self.kind, self.found)?;
+            self.kind.write_fix(f)
+        })
+    }
+
     /// What was found: quoted, escaped and cut to a length fit for a terminal.
     pub fn found(&self) -> &str {
         &self.found
@@ -242,9 +250,7 @@ impl HostsError {
 
 impl fmt::Display for HostsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, column, kind, found } = self;
-        write!(f, "{line}:{column}: expected {kind}, found {found}")?;
-        kind.write_fix(f)
+        write!(f, "{}:{}: {}", self.line, self.column, self.what())
     }
 }
 
@@ -334,6 +340,15 @@ impl HostsErrors {
         self.total
     }
 
+    /// How many are not described, in words; none if all are.
+    pub fn undescribed(&self) -> Option<String> {
+        match self.total - self.described.len() {
+            0 => None,
+            1 => Some("and 1 more mistake".into()),
+            more => Some(format!("and {more} more mistakes")),
+        }
+    }
+
     /// All of them as lines that begin with the name of the file.
     pub fn in_file(&self, file: &str) -> impl fmt::Display {
         let prefix = format!("{file}:");
@@ -361,11 +376,7 @@ impl HostsErrors {
         for (i, error) in self.described.iter().enumerate() {
             write!(f, "{}{prefix}{error}", if i == 0 { "" } else { "\n" })?;
         }
-        match self.total - self.described.len() {
-            0 => Ok(()),
-            1 => f.write_str("\nand 1 more mistake"),
-            more => write!(f, "\nand {more} more mistakes"),
-        }
+        self.undescribed().map_or(Ok(()), |more| write!(f, "\n{more}"))
     }
 }
 

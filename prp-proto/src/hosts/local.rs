@@ -67,13 +67,23 @@ impl Hosts {
     }
 }
 
-impl fmt::Display for LocalNodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl LocalNodeError {
+    /// What there is.
+    pub fn cause(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| self.write_cause(f))
+    }
+
+    /// What to do about it.
+    pub fn fix(&self) -> &'static str {
+        match self {
+            Self::NotListed => "add its line, or set PRP_NODE or write `self N`",
+            Self::Several { .. } => "set PRP_NODE or write `self N` to say which it is",
+        }
+    }
+
+    fn write_cause(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self::Several { candidates, total } = self else {
-            return f.write_str(
-                "no line has an address of this machine; add its line, or set PRP_NODE or \
-                 write `self N`",
-            );
+            return f.write_str("no line has an address of this machine");
         };
         f.write_str("several lines have an address of this machine: ")?;
         for (i, Candidate { node, line }) in candidates.iter().enumerate() {
@@ -83,7 +93,13 @@ impl fmt::Display for LocalNodeError {
         if unlisted > 0 {
             write!(f, " and {unlisted} more")?;
         }
-        f.write_str("; set PRP_NODE or write `self N` to say which it is")
+        Ok(())
+    }
+}
+
+impl fmt::Display for LocalNodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.cause(), self.fix())
     }
 }
 

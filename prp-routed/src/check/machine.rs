@@ -5,6 +5,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
 use prp_device::{DeviceState, device_states, list_interfaces};
+use prp_node::Explanation;
 use prp_proto::addr::NodeId;
 use prp_proto::hosts::{Entry, HopTarget, Hosts};
 
@@ -63,11 +64,11 @@ impl Machine {
     pub(super) fn here() -> io::Result<Self> {
         list_interfaces()?;
         UnixDatagram::unbound().map_err(|e| {
-            let message = format!(
-                "no Unix socket can be had, by which a process owns its ports: {e}; allow AF_UNIX \
-                 (RestrictAddressFamilies= of a systemd unit)"
-            );
-            io::Error::new(e.kind(), message)
+            let cause =
+                format!("no Unix socket can be had, by which a process owns its ports: {e}");
+            let fix = "allow AF_UNIX (RestrictAddressFamilies= of a systemd unit)";
+            let fix = Some(fix.into());
+            Explanation { cause, fix, ..Explanation::default() }.into_error(e.kind())
         })?;
         Self::of_devices()
     }
