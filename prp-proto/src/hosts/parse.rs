@@ -353,8 +353,9 @@ impl Parser {
                 continue;
             };
             if peer == next_peer && (1..UDP_PORTS).contains(&(next - port)) {
-                // Of two lines the later one is told of.
-                let (first, line, column, found) = if line < next_line {
+                // Of two places the later one is told of; a node may have both on its line.
+                let is_later = (line, column) < (next_line, next_column);
+                let (first, line, column, found) = if is_later {
                     (line, next_line, next_column, next)
                 } else {
                     (next_line, line, column, port)

@@ -82,6 +82,22 @@ fn parse__nodes_of_one_address_have_ports_of_their_own_or_the_same_one() {
     assert!(shown.contains("line 1 has the same IP address"), "{shown}");
 }
 
+/// The place is that of the later address, also of two on one line.
+#[test]
+fn parse__ports_of_one_node_that_overlap() {
+    for (text, place) in [
+        ("1 udp:10.0.0.1:5230, udp:10.0.0.1:5300\n", "1:22: "),
+        ("1 udp:10.0.0.1:5300, udp:10.0.0.1:5230\n", "1:22: "),
+    ] {
+        let errors = Hosts::parse(text.as_bytes()).expect_err("ports overlap");
+        let shown = errors.to_string();
+        assert!(shown.starts_with(place) && errors.total() == 1, "{shown}");
+        assert!(shown.ends_with("; line 1 has the same IP address and a port less than 128 away"));
+    }
+    let apart = "1 udp:10.0.0.1:5230, udp:10.0.0.1:5358\n";
+    assert!(Hosts::parse(apart.as_bytes()).is_ok());
+}
+
 //= PRP-HOSTS-12, type=test
 #[test]
 fn local_node__the_line_with_an_ip_address_of_this_machine() {
