@@ -50,7 +50,7 @@ pub use breaks::{Break, breaks};
 pub use estimate::{Fit, fit};
 pub use family::Model;
 pub use interval::{CONFIDENCE, Interval};
-pub use sample::{Kind, Sample, Setting};
+pub use sample::{Sample, Setting, TimeKind};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@
 //! Processing Environments, NASA CR-194984, 1994; sections and equations are those of that report.
 //!
 //! ```
-//! use prp_model::graph::{Block, Kind, Parts, NOTHING};
+//! use prp_model::graph::{Block, NOTHING, Parts, PatternKind};
 //! use prp_model::unit::{Bytes, Seconds, SecondsPerByte};
 //!
 //! // The workstations and the Ethernet of section 4.
@@ -22,7 +22,7 @@
 //!     network: block(345.60, 0.92),
 //!     delay: NOTHING,
 //! };
-//! let broadcast = parts.graph(Kind::TreeBroadcast, 11, true).reduce();
+//! let broadcast = parts.graph(PatternKind::TreeBroadcast, 11, true).reduce();
 //! let order = broadcast.order.expect("a broadcast has an order");
 //! assert_eq!(order.small.expect("plain paths").to_string(), "8 a_W + 3 a_C + 3 a_L");
 //! assert!((broadcast.whole.time(Bytes::new(0.0)).micros() - 7912.96).abs() < 1e-6);
@@ -46,6 +46,6 @@ pub use definition::{Graph, Primitive};
 pub use expression::{Large, Small};
 pub use logp::LogPBlock;
 pub use parse::GraphError;
-pub use pattern::{Kind, Parts};
+pub use pattern::{Parts, PatternKind};
 pub use reduce::{Order, Reduced, Reduction};
 pub use schedule::{Bar, Timeline};

@@ -28,7 +28,7 @@ use crate::report::KernelStatus;
 use layout::{DEVICES, Layout};
 use program::{AttachPoint, program};
 pub use table::DeviceCounts;
-use table::{Exit, Table, half};
+use table::{Exit, SharedTable, half};
 
 /// Whether the kernel is to forward what it can.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq, Deserialize, ValueEnum)]
@@ -194,8 +194,8 @@ impl FastPath {
         Ok(Self { words, layout, devices, published: None, stale: false })
     }
 
-    fn table(&self) -> Table<'_> {
-        Table { words: self.words.words(), layout: self.layout }
+    fn table(&self) -> SharedTable<'_> {
+        SharedTable { words: self.words.words(), layout: self.layout }
     }
 
     fn follow(&mut self, forwarder: &Forwarder, links: &[Link]) {

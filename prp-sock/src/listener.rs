@@ -31,11 +31,11 @@ use crate::stream::PrpStream;
 /// # std::io::Result::Ok(())
 /// ```
 pub struct PrpListener {
-    inner: Arc<Inner>,
+    inner: Arc<ListenerInner>,
 }
 
 /// What the clones of a listener share.
-pub(crate) struct Inner {
+pub(crate) struct ListenerInner {
     pub(crate) engine: Arc<Engine>,
     pub(crate) listener: ListenHandle,
     addr: PrpAddr,
@@ -223,7 +223,7 @@ impl PrpListener {
         }
         core.open_listener(listener);
         drop(core);
-        let inner = Inner {
+        let inner = ListenerInner {
             engine: engine.clone(),
             listener,
             addr: PrpAddr::new(addr.node, port),
@@ -236,12 +236,12 @@ impl PrpListener {
     }
 
     /// The shared part, if this is the process it belongs to.
-    pub(crate) fn inner(&self) -> io::Result<&Inner> {
+    pub(crate) fn inner(&self) -> io::Result<&ListenerInner> {
         if self.inner.engine.is_ours() { Ok(&self.inner) } else { Err(error::forked()) }
     }
 }
 
-impl Inner {
+impl ListenerInner {
     /// Accepts what is there.
     fn try_accept(&self, wait: &mut AcceptWait) -> io::Result<ConnHandle> {
         let mut now = self.engine.now();
@@ -268,7 +268,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for ListenerInner {
     fn drop(&mut self) {
         if !self.engine.is_ours() {
             return;

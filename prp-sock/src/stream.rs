@@ -46,11 +46,11 @@ pub(crate) use {io_calls::ReadWait, write::lock_class};
 /// # std::io::Result::Ok(())
 /// ```
 pub struct PrpStream {
-    inner: Arc<Inner>,
+    inner: Arc<StreamInner>,
 }
 
 /// What the clones of a stream share.
-pub(crate) struct Inner {
+pub(crate) struct StreamInner {
     pub(crate) engine: Arc<Engine>,
     pub(crate) conn: ConnHandle,
     local: PrpAddr,
@@ -252,7 +252,7 @@ impl PrpStream {
         let node = PrpAddr::new(core.endpoint.local_node(), Port::CONTROL);
         let (local, peer) = core.endpoint.ends(conn).unwrap_or((node, node));
         let ttl = core.endpoint.conn_config(conn).map_or(0, |c| c.hop_limit);
-        let inner = Inner {
+        let inner = StreamInner {
             engine: engine.clone(),
             conn,
             local,
@@ -271,7 +271,7 @@ impl PrpStream {
     }
 
     /// The shared part, if this is the process it belongs to.
-    pub(crate) fn inner(&self) -> io::Result<&Inner> {
+    pub(crate) fn inner(&self) -> io::Result<&StreamInner> {
         if self.inner.engine.is_ours() { Ok(&self.inner) } else { Err(error::forked()) }
     }
 
@@ -334,7 +334,7 @@ impl fmt::Debug for PrpStream {
     }
 }
 
-impl Drop for Inner {
+impl Drop for StreamInner {
     fn drop(&mut self) {
         // In a forked child the engine's state is a copy that no thread runs: leave it alone.
         if !self.engine.is_ours() {
@@ -356,7 +356,7 @@ impl Drop for Inner {
     }
 }
 
-impl Inner {
+impl StreamInner {
     /// Waits until the peer has everything, for at most `span`. It must be done before the
     /// connection is released: after that its end is not reported.
     fn linger(&self, span: Duration) {

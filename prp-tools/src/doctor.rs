@@ -49,7 +49,7 @@ pub(crate) struct DoctorArgs {
 
 /// All of it, for programs.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct DoctorReport<'a> {
     faults: usize,
     warnings: usize,
     findings: &'a [Finding],
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let count = |severity| found.iter().filter(|finding| finding.severity == severity).count();
     let (faults, warnings) = (count(Severity::Fault), count(Severity::Warning));
     if args.json {
-        let report = Report { faults, warnings, findings: &found };
+        let report = DoctorReport { faults, warnings, findings: &found };
         let text = serde_json::to_string_pretty(&report);
         print_line(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
     } else {

@@ -30,10 +30,10 @@ use crate::hosts;
 use crate::signals::{self, Signals};
 use crate::sys::priority::run_when_idle;
 use decode::{DecodedPacket, ProtocolNumbers};
-use filter::Filter;
+use filter::PacketFilter;
 use follow::Follower;
 use live::Live;
-use packet::{Kind, Packet};
+use packet::{Packet, PacketKind};
 use pcap::{Reader, Writer};
 
 /// Show PRP's packets as they pass this machine's devices, or those of a capture file: in Ethernet
@@ -84,7 +84,7 @@ pub(crate) struct DumpArgs {
     port: Option<u16>,
     /// Packets of this kind only; may be given several times
     #[arg(long, value_enum, value_name = "KIND")]
-    kind: Vec<Kind>,
+    kind: Vec<PacketKind>,
     /// Write the payload of the first connection that passes the filter to standard output, each
     /// byte once and in order; of both directions if --port does not name the receiver's port
     #[arg(long)]
@@ -116,7 +116,7 @@ fn ethertype(text: &str) -> Result<u16, &'static str> {
 pub(crate) fn run(args: &DumpArgs) -> Result<(), Failure> {
     let numbers = numbers(args);
     let node = args.node.as_deref().map(hosts::number).transpose()?;
-    let filter = Filter { node, port: args.port, kinds: args.kind.clone() };
+    let filter = PacketFilter { node, port: args.port, kinds: args.kind.clone() };
     let sink = Sink::of(args)?;
     match &args.read {
         Some(path) => from_file(path, &numbers, &filter, sink),
@@ -138,7 +138,7 @@ fn numbers(args: &DumpArgs) -> ProtocolNumbers {
 fn from_file(
     path: &Path,
     numbers: &ProtocolNumbers,
-    filter: &Filter,
+    filter: &PacketFilter,
     mut sink: Sink,
 ) -> Result<(), Failure> {
     let failed = |e: io::Error| Failure::reading(path, &e);
@@ -157,7 +157,7 @@ fn from_file(
 fn live(
     args: &DumpArgs,
     numbers: &ProtocolNumbers,
-    filter: &Filter,
+    filter: &PacketFilter,
     sink: Sink,
 ) -> Result<(), Failure> {
     if is_privileged() {
@@ -232,7 +232,7 @@ const TEXT_BATCH_BYTES: usize = 1 << 16;
 const SHOWN: u32 = 256;
 
 /// How much of each frame is captured.
-fn lengths(args: &DumpArgs, filter: &Filter) -> CaptureLengths {
+fn lengths(args: &DumpArgs, filter: &PacketFilter) -> CaptureLengths {
     let whole = CaptureSocket::LONGEST;
     if let Some(most) = args.snapshot_length {
         return CaptureLengths { frame: most, datagram: most };
@@ -249,7 +249,7 @@ fn lengths(args: &DumpArgs, filter: &Filter) -> CaptureLengths {
 const RATE: u32 = 5_000;
 
 /// How many frames a second are taken, if there is a limit.
-fn limit(args: &DumpArgs, filter: &Filter) -> Option<NonZeroU32> {
+fn limit(args: &DumpArgs, filter: &PacketFilter) -> Option<NonZeroU32> {
     // A filter chooses among all.
     let takes_all = args.write.is_some() || args.follow || !filter.takes_all();
     NonZeroU32::new(args.rate.unwrap_or(if takes_all { 0 } else { RATE }))
@@ -289,7 +289,7 @@ impl Sink {
     }
 
     /// Takes what `frame` carries and passes the filter; whether more are wanted.
-    fn take(&mut self, frame: &Packet, numbers: &ProtocolNumbers, filter: &Filter) -> bool {
+    fn take(&mut self, frame: &Packet, numbers: &ProtocolNumbers, filter: &PacketFilter) -> bool {
         let Packet { bytes, captured, .. } = frame;
         if let Some(writer) = &mut self.writer {
             // All of it, and once, if one packet passes. A stream over Ethernet has a great many:

@@ -69,7 +69,7 @@ enum HostsCommand {
   prp hosts generate chain 5 --out hosts      hosts/prphosts.1 to hosts/prphosts.5
   prp hosts generate hypercube 3 --node 1     print the file of node 1
 "))]
-    Generate(generate::GenerateArgs),
+    Generate(generate::HostsGenerateArgs),
     Resolve(resolve::ResolveArgs),
 }
 

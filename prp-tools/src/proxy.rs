@@ -95,7 +95,7 @@ impl fmt::Display for Address {
 }
 
 /// What connections come from.
-enum Listener {
+enum ProxyListener {
     Tcp(TcpListener),
     Prp(PrpListener),
 }
@@ -146,13 +146,13 @@ pub(crate) fn run(args: &ProxyArgs) -> Result<(), Failure> {
         Failure::network(format_args!("listening at {}{fix}", args.from), &e)
     };
     let listener = match &args.from {
-        Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address).map_err(failed)?),
+        Address::Tcp(address) => ProxyListener::Tcp(TcpListener::bind(address).map_err(failed)?),
         Address::Prp { node: Some(_), .. } => {
             let text = format!("{}: it listens on this node: `prp:PORT`", args.from);
             return Err(Failure::new(Code::Usage, text));
         }
         Address::Prp { node: None, port } => {
-            Listener::Prp(builder.bind(Port::new(*port)).map_err(failed)?)
+            ProxyListener::Prp(builder.bind(Port::new(*port)).map_err(failed)?)
         }
     };
     serve(args, &listener, &target).map_err(failed)
@@ -167,7 +167,7 @@ fn check_permission(builder: &Builder) -> Result<(), Failure> {
     }
 }
 
-fn serve(args: &ProxyArgs, listener: &Listener, target: &Target) -> io::Result<()> {
+fn serve(args: &ProxyArgs, listener: &ProxyListener, target: &Target) -> io::Result<()> {
     let permits = Semaphore::new(most_connections(descriptors::raise_limit()));
     let mut acceptor = Acceptor::default();
     thread::scope(|scope| {
@@ -231,7 +231,7 @@ fn copy(mut from: &Stream, mut to: &Stream) -> io::Result<()> {
     })
 }
 
-impl Listener {
+impl ProxyListener {
     fn accept(&self) -> io::Result<(Stream, String)> {
         match self {
             Self::Tcp(listener) => {

@@ -17,12 +17,12 @@ const DEADLY: [Signal; 3] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM];
 /// standard output must not keep the program alive.
 const GRACE: Duration = Duration::from_millis(200);
 
-type Listener = Box<dyn FnOnce(Signal) + Send>;
+type SignalHandler = Box<dyn FnOnce(Signal) + Send>;
 
 /// Waits for deadly signals in a thread of its own.
 #[derive(Clone, Default)]
 pub(crate) struct Signals {
-    listener: Arc<Mutex<Option<Listener>>>,
+    listener: Arc<Mutex<Option<SignalHandler>>>,
 }
 
 impl Signals {

@@ -15,7 +15,7 @@ use prp_node::status;
 
 use crate::argument::seconds;
 use crate::exit::{Failure, help, notice, print_line};
-pub(crate) use filter::Filter;
+pub(crate) use filter::ConnectionFilter;
 #[cfg(test)]
 pub(crate) use snapshot::Device;
 pub(crate) use snapshot::{Connection, Process, Snapshot};
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &StatArgs) -> Result<(), Failure> {
         return print_line(status::openmetrics(&pages).trim_end());
     }
     // Sums are of listeners as well, unless a filter says otherwise.
-    let filter = Filter::parse(&args.filter, args.all || args.summary, args.listening)?;
+    let filter = ConnectionFilter::parse(&args.filter, args.all || args.summary, args.listening)?;
     loop {
         let mut snapshot = Snapshot::take(ANSWER_TIMEOUT).map_err(no_proc)?;
         snapshot.retain(&filter);

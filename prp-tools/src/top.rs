@@ -16,7 +16,7 @@ use crate::argument::{number, seconds};
 use crate::exit::{Code, Failure, help, print_line};
 use crate::hosts::names::Names;
 use crate::signals::Signals;
-use crate::stat::{ANSWER_TIMEOUT, Filter, Snapshot};
+use crate::stat::{ANSWER_TIMEOUT, ConnectionFilter, Snapshot};
 use rates::{Rates, Sample};
 use screen::Screen;
 use view::{Sort, View};
@@ -78,7 +78,7 @@ fn delay(text: &str) -> Result<Duration, String> {
 
 /// Runs `prp top`.
 pub(crate) fn run(args: &TopArgs) -> Result<(), Failure> {
-    let filter = Filter::parse(&args.filter, false, false)?;
+    let filter = ConnectionFilter::parse(&args.filter, false, false)?;
     let view = View { sort: args.sort, first_row: 0, names: Names::load(args.resolve) };
     let count = if args.once { Some(1) } else { args.count };
     if args.json || args.batch || args.once {
@@ -103,13 +103,18 @@ fn failed(error: &io::Error) -> Failure {
 }
 
 /// A sample of all processes.
-fn take_sample(rates: &mut Rates, filter: &Filter) -> Result<Sample, Failure> {
+fn take_sample(rates: &mut Rates, filter: &ConnectionFilter) -> Result<Sample, Failure> {
     let snapshot = Snapshot::take(ANSWER_TIMEOUT).map_err(|e| Failure::local("/proc", &e))?;
     Ok(rates.sample(&snapshot, Instant::now(), |connection| filter.takes(connection)))
 }
 
 /// Prints, in place of a screen. The first block has rates, too: it comes after one delay.
-fn print(args: &TopArgs, filter: &Filter, view: &View, count: Option<u64>) -> Result<(), Failure> {
+fn print(
+    args: &TopArgs,
+    filter: &ConnectionFilter,
+    view: &View,
+    count: Option<u64>,
+) -> Result<(), Failure> {
     let mut rates = Rates::default();
     take_sample(&mut rates, filter)?;
     let mut blocks = 0;
@@ -132,7 +137,7 @@ fn print(args: &TopArgs, filter: &Filter, view: &View, count: Option<u64>) -> Re
 /// Shows one sample after another, until a key ends it.
 fn watch(
     delay: Duration,
-    filter: &Filter,
+    filter: &ConnectionFilter,
     mut view: View,
     count: Option<u64>,
     screen: &Screen,

@@ -45,12 +45,12 @@ pub(crate) struct TraceArgs {
 #[derive(Debug, Serialize)]
 struct Step {
     hop: u8,
-    answers: Vec<Option<Answer>>,
+    answers: Vec<Option<HopAnswer>>,
 }
 
 /// An answer.
 #[derive(Clone, Debug, Serialize)]
-struct Answer {
+struct HopAnswer {
     node: u16,
     /// Its number, and its name if it has one.
     name: String,
@@ -64,7 +64,7 @@ struct Answer {
 
 /// All of it, for programs.
 #[derive(Debug, Serialize)]
-struct Report {
+struct TraceReport {
     node: u16,
     name: String,
     reached: bool,
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
     let verdict = verdict(&steps, &prober, node).map_err(|e| e.with_lacks(prober.hosts()));
     if args.json {
         let (name, reached) = (prober.name(node), verdict.is_ok());
-        let report = Report { node: node.number(), name, reached, hops: steps };
+        let report = TraceReport { node: node.number(), name, reached, hops: steps };
         let text = serde_json::to_string_pretty(&report);
         print_line(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
     }
@@ -106,14 +106,14 @@ fn ask(prober: &mut Prober, node: NodeId, routers: u8, args: &TraceArgs) -> Resu
         answers.push(loop {
             match prober.receive(until)? {
                 Some(late) if late.sequence != sequence => {}
-                answer => break answer.map(|reply| Answer::of(&reply, prober)),
+                answer => break answer.map(|reply| HopAnswer::of(&reply, prober)),
             }
         });
     }
     Ok(Step { hop: routers + 1, answers })
 }
 
-impl Answer {
+impl HopAnswer {
     fn of(reply: &ProbeReply, prober: &Prober) -> Self {
         Self {
             node: reply.from.number(),
@@ -130,7 +130,7 @@ impl Step {
         self.answers.iter().all(Option::is_none)
     }
 
-    fn has(&self, what: impl Fn(&Answer) -> bool) -> bool {
+    fn has(&self, what: impl Fn(&HopAnswer) -> bool) -> bool {
         self.answers.iter().flatten().any(what)
     }
 
@@ -139,7 +139,7 @@ impl Step {
         let mut words = vec![format!("{:2}", self.hop)];
         let mut last = None;
         for answer in &self.answers {
-            let Some(Answer { node, name, seconds, no_route, .. }) = answer else {
+            let Some(HopAnswer { node, name, seconds, no_route, .. }) = answer else {
                 words.push("*".into());
                 continue;
             };
@@ -199,12 +199,12 @@ fn verdict(steps: &[Step], prober: &Prober, node: NodeId) -> Result<(), Failure>
 mod tests {
     use super::*;
 
-    fn answer(node: u16, is_end: bool, no_route: bool) -> Option<Answer> {
+    fn answer(node: u16, is_end: bool, no_route: bool) -> Option<HopAnswer> {
         let name = format!("{node} (n{node})");
-        Some(Answer { node, name, seconds: 0.0015, no_route, is_end })
+        Some(HopAnswer { node, name, seconds: 0.0015, no_route, is_end })
     }
 
-    fn step(hop: u8, answers: &[Option<Answer>]) -> Step {
+    fn step(hop: u8, answers: &[Option<HopAnswer>]) -> Step {
         Step { hop, answers: answers.to_vec() }
     }
 

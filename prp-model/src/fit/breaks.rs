@@ -14,8 +14,8 @@ use super::bootstrap::draw;
 use super::design::{Design, Sums};
 use super::interval::CONFIDENCE;
 use super::robust::{influence, median};
-use super::sample::{Kind, Sample};
-use partition::{Curve, Pieces};
+use super::sample::{Sample, TimeKind};
+use partition::{Pieces, SizeSums};
 
 /// Breaks that are searched for at most: frame, window and rendezvous.
 const MAX_BREAKS: usize = 3;
@@ -71,8 +71,9 @@ pub fn breaks(samples: &[Sample], options: Options) -> Vec<Break> {
 /// Those that differ in size alone.
 fn comparable(samples: &[Sample]) -> Vec<Sample> {
     let hops = |sample: &Sample| sample.hops.unwrap_or_default().number();
-    let single =
-        |sample: &&Sample| sample.kind == Kind::OneWay && sample.messages == 1 && sample.pairs == 1;
+    let single = |sample: &&Sample| {
+        sample.kind == TimeKind::OneWay && sample.messages == 1 && sample.pairs == 1
+    };
     let singles: Vec<Sample> = samples.iter().filter(single).copied().collect();
     let count = |wanted: f64| singles.iter().filter(|s| hops(s) == wanted).count();
     let usual = singles.iter().map(&hops).max_by_key(|wanted| count(*wanted)).unwrap_or_default();
@@ -80,7 +81,7 @@ fn comparable(samples: &[Sample]) -> Vec<Sample> {
 }
 
 /// Sums of each size, with relative weights and without what is far off its own size's median.
-fn sums(design: &Design, times: &[f64], medians: &[f64]) -> Curve {
+fn sums(design: &Design, times: &[f64], medians: &[f64]) -> SizeSums {
     let residual = |at: usize, time: f64| time / medians[at] - 1.0;
     let each = || design.rows.iter().zip(times);
     let mut off: Vec<f64> =
@@ -94,11 +95,11 @@ fn sums(design: &Design, times: &[f64], medians: &[f64]) -> Curve {
         sums[at].add(weight / (medians[at] * medians[at]), *time);
     }
     let sizes = design.settings.iter().map(|at| at.size.number()).collect();
-    Curve { sizes, sums }
+    SizeSums { sizes, sums }
 }
 
 /// A break before the size of this number.
-fn found(curve: &Curve, pieces: &Pieces, at: usize) -> Break {
+fn found(curve: &SizeSums, pieces: &Pieces, at: usize) -> Break {
     let (left, right) = pieces.around(at);
     let (low, high) = (curve.sizes[at - 1], curve.sizes[at]);
     let crossing = (left.0 - right.0) / (right.1 - left.1);
@@ -111,7 +112,7 @@ fn found(curve: &Curve, pieces: &Pieces, at: usize) -> Break {
 /// Where as many breaks are in made data: the pieces, with what they leave over by random signs.
 fn made(
     design: &Design,
-    curve: &Curve,
+    curve: &SizeSums,
     pieces: &Pieces,
     medians: &[f64],
     options: Options,

@@ -1,6 +1,6 @@
 //! Measurements sorted by what was measured: a model only sees sums over those of one setting.
 
-use super::sample::{Kind, Sample, Setting};
+use super::sample::{Sample, Setting, TimeKind};
 use crate::unit::Hops;
 
 /// All measurements of a fit.
@@ -81,7 +81,7 @@ impl Design {
         let has_hops = samples.iter().any(|sample| sample.hops.is_some_and(|h| h > Hops::new(0.0)));
         let differs = |pair: &[Setting]| pair[0].hops != pair[1].hops;
         let one_way: Vec<Setting> =
-            settings.iter().filter(|at| at.kind == Kind::OneWay).copied().collect();
+            settings.iter().filter(|at| at.kind == TimeKind::OneWay).copied().collect();
         let hops_differ = one_way.windows(2).any(differs);
         Self { settings, rows, groups, has_hops, hops_differ }
     }

@@ -4,7 +4,7 @@
 //! the size of the smallest frame and that of a packet, are sizes.
 
 use super::algebra::{Mask, Vector, WIDTH};
-use super::sample::{Kind, Setting};
+use super::sample::{Setting, TimeKind};
 use crate::point::{hyperbola, packets};
 
 /// The parameter of a router's delay, of models whose papers have none.
@@ -161,7 +161,7 @@ impl Model {
     /// What each parameter is multiplied with; 0 for one that gives the shape.
     fn linear(self, theta: &Vector, at: &Setting) -> Vector {
         let x = at.size.number();
-        let (messages, sends) = (f64::from(at.messages), at.kind == Kind::Send);
+        let (messages, sends) = (f64::from(at.messages), at.kind == TimeKind::Send);
         let hops = at.hops.number();
         match self {
             Self::Linear => [1.0, x, hops, 0.0, 0.0],
@@ -209,9 +209,11 @@ mod tests {
             _ => [50e-6, 20e-9, 5e-6, 3e-9, 4e-6],
         };
         for model in Model::ALL {
-            for (x, pairs, kind) in
-                [(10.0, 1, Kind::OneWay), (5000.0, 3, Kind::OneWay), (100.0, 1, Kind::Send)]
-            {
+            for (x, pairs, kind) in [
+                (10.0, 1, TimeKind::OneWay),
+                (5000.0, 3, TimeKind::OneWay),
+                (100.0, 1, TimeKind::Send),
+            ] {
                 let at =
                     Setting { size: Bytes::new(x), hops: Hops::new(2.0), messages: 3, pairs, kind };
                 let theta = theta(model);

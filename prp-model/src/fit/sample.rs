@@ -4,7 +4,7 @@ use crate::unit::{Bytes, Hops, Seconds};
 
 /// What a measured time is the time of.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq, Hash)]
-pub enum Kind {
+pub enum TimeKind {
     /// Of a message, from the sender's call to the receiver's return.
     #[default]
     OneWay,
@@ -25,7 +25,7 @@ pub struct Sample {
     /// model).
     pub pairs: u32,
     /// What it is the time of.
-    pub kind: Kind,
+    pub kind: TimeKind,
     /// The round in which it was taken: what is common to a round is not independent. `None`: of
     /// its own.
     pub round: Option<u32>,
@@ -37,7 +37,7 @@ impl Sample {
     /// A message of `size` that took `time` one way.
     #[must_use]
     pub fn one_way(size: Bytes, time: Seconds) -> Self {
-        let kind = Kind::OneWay;
+        let kind = TimeKind::OneWay;
         Self { size, hops: None, messages: 1, pairs: 1, kind, round: None, time }
     }
 
@@ -60,14 +60,14 @@ pub struct Setting {
     /// Pairs that send at the same time.
     pub pairs: u32,
     /// What it is the time of.
-    pub kind: Kind,
+    pub kind: TimeKind,
 }
 
 impl Setting {
     /// One message of `size` between neighbours, with nothing beside it.
     #[must_use]
     pub fn one_way(size: Bytes) -> Self {
-        let kind = Kind::OneWay;
+        let kind = TimeKind::OneWay;
         Self { size, hops: Hops::new(0.0), messages: 1, pairs: 1, kind }
     }
 }

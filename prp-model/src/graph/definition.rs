@@ -1,5 +1,7 @@
 //! Communication graphs: processes, the messages between them, and the blocks that these pass.
 
+use serde::Deserialize;
+
 use super::algebra::Block;
 
 /// A graph whose names are resolved and whose parts fit together ([`Graph::parse`](Graph::parse)).
@@ -50,7 +52,8 @@ pub(super) enum Path {
 }
 
 /// What calls to send and to receive wait for (section 2.5).
-#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Primitive {
     /// The caller goes on while the message is under way, and is interrupted for each packet.
     Preemptive,

@@ -5,7 +5,7 @@ use super::definition::{Graph, Message, Node, Path, Primitive};
 
 /// A pattern of messages.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub enum Kind {
+pub enum PatternKind {
     /// From process 0 down a binary tree; process i sends to 2i + 1 and then to 2i + 2.
     TreeBroadcast,
     /// Process 0 sends to each of the others, one after another.
@@ -34,17 +34,17 @@ impl Parts {
     /// The graph of a pattern among `processes`. The network is one block for all of them, or one
     /// for each receiver.
     #[must_use]
-    pub fn graph(&self, kind: Kind, processes: u32, is_shared: bool) -> Graph {
+    pub fn graph(&self, kind: PatternKind, processes: u32, is_shared: bool) -> Graph {
         let mut builder = Builder {
             parts: *self,
             is_shared,
             // Neighbours send and receive at the same time: section 3.3 has a block for each.
-            is_twofold: matches!(kind, Kind::Neighbours(_)),
+            is_twofold: matches!(kind, PatternKind::Neighbours(_)),
             blocks: Vec::new(),
             messages: Vec::new(),
         };
         match kind {
-            Kind::TreeBroadcast => {
+            PatternKind::TreeBroadcast => {
                 for to in 1..processes {
                     let from = (to - 1) / 2;
                     // The message by which process n got it has number n - 1.
@@ -52,11 +52,11 @@ impl Parts {
                     builder.send(format!("m{to}"), from, to, after.into_iter().collect());
                 }
             }
-            Kind::FlatBroadcast => {
+            PatternKind::FlatBroadcast => {
                 (1..processes).for_each(|to| builder.send(format!("m{to}"), 0, to, Vec::new()));
             }
-            Kind::Reduction => builder.reduction(processes),
-            Kind::Neighbours(number) => {
+            PatternKind::Reduction => builder.reduction(processes),
+            PatternKind::Neighbours(number) => {
                 for from in 0..processes {
                     for n in 0..number {
                         // To alternate sides: 1, -1, 2, -2, ...
@@ -67,13 +67,13 @@ impl Parts {
                     }
                 }
             }
-            Kind::Pairs => {
+            PatternKind::Pairs => {
                 for from in (0..processes - 1).step_by(2) {
                     builder.send(format!("m{from}"), from, from + 1, Vec::new());
                 }
             }
         }
-        let ordered = !matches!(kind, Kind::Neighbours(_) | Kind::Pairs);
+        let ordered = !matches!(kind, PatternKind::Neighbours(_) | PatternKind::Pairs);
         let Builder { blocks, messages, .. } = builder;
         Graph { blocks, messages, primitive: Primitive::NonPreemptive, ordered }
     }

@@ -34,12 +34,12 @@ pub struct DeviceCounts {
 
 /// The table in the memory `words`.
 #[derive(Debug)]
-pub(super) struct Table<'a> {
+pub(super) struct SharedTable<'a> {
     pub(super) words: &'a [AtomicU64],
     pub(super) layout: Layout,
 }
 
-impl Table<'_> {
+impl SharedTable<'_> {
     /// Puts `half` in force: for the next frame, all at once.
     pub(super) fn put_in_force(&self, half: &[u64]) {
         let generation = self.words[GENERATION].load(Ordering::Relaxed);

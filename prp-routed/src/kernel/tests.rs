@@ -74,8 +74,8 @@ impl Bench {
         Some(Self { words, layout, programs })
     }
 
-    fn table(&self) -> Table<'_> {
-        Table { words: self.words.words(), layout: self.layout }
+    fn table(&self) -> SharedTable<'_> {
+        SharedTable { words: self.words.words(), layout: self.layout }
     }
 
     fn half(&self, forwarder: &Forwarder) -> Vec<u64> {

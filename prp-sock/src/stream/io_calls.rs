@@ -9,7 +9,7 @@ use prp_proto::error::ReadError;
 use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
 
-use super::{Inner, PrpStream, load_timeout};
+use super::{PrpStream, StreamInner, load_timeout};
 use crate::engine::{Core, Interest, Wait};
 use crate::error;
 
@@ -93,7 +93,7 @@ impl PrpStream {
     }
 }
 
-impl Inner {
+impl StreamInner {
     /// Reads by `wait`: at once, or for as long as the read timeout says.
     pub(crate) fn read_with<T>(&self, wait: &mut impl Wait<Out = io::Result<T>>) -> io::Result<T> {
         self.read_as(self.nonblocking.load(Ordering::Relaxed), wait)

@@ -11,7 +11,7 @@ use prp_proto::error::WriteError;
 use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
 
-use super::{Inner, load_timeout};
+use super::{StreamInner, load_timeout};
 use crate::engine::tuning::{
     BORROW_BYTES, COPY_BYTES, GATHER_BYTES, WAKE_ROOM_BYTES, WRITE_HOLD_BYTES,
 };
@@ -24,7 +24,7 @@ pub(crate) const fn lock_class(left: usize) -> LockClass {
     if left >= BORROW_BYTES { LockClass::Long } else { LockClass::Short }
 }
 
-impl Inner {
+impl StreamInner {
     /// Writes `bufs` as one write: all of it, unless time or room run out.
     pub(crate) fn write_with(&self, bufs: &[IoSlice<'_>], ending: Ending) -> io::Result<usize> {
         self.write_as(self.nonblocking.load(Ordering::Relaxed), bufs, ending)
@@ -142,7 +142,12 @@ struct WriteWait<'a> {
 }
 
 impl<'a> WriteWait<'a> {
-    fn new(inner: &'a Inner, bufs: &'a [IoSlice<'a>], ending: Ending, nonblocking: bool) -> Self {
+    fn new(
+        inner: &'a StreamInner,
+        bufs: &'a [IoSlice<'a>],
+        ending: Ending,
+        nonblocking: bool,
+    ) -> Self {
         Self {
             engine: &inner.engine,
             conn: inner.conn,

@@ -15,7 +15,7 @@ use super::waiting::{WaitFuture, poll_engine};
 use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
 use crate::engine::{Core, Interest, Task};
-use crate::listener::{Inner, accepted};
+use crate::listener::{ListenerInner, accepted};
 use crate::sys::baton::LockClass;
 
 /// A listener for `async` programs, in place of `tokio::net::TcpListener`.
@@ -119,7 +119,7 @@ impl PrpListener {
     }
 }
 
-fn hand_out(listener: &Inner, conn: ConnHandle) -> io::Result<(PrpStream, PrpAddr)> {
+fn hand_out(listener: &ListenerInner, conn: ConnHandle) -> io::Result<(PrpStream, PrpAddr)> {
     let (stream, peer) = listener.wrap(conn)?;
     stream.set_nonblocking(true)?;
     Ok((PrpStream::from_std(stream)?, peer))

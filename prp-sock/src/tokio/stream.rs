@@ -25,7 +25,7 @@ use crate::addr::ToPrpAddrs;
 use crate::builder::Builder;
 use crate::engine::{Core, Interest, Task};
 use crate::error;
-use crate::stream::{Inner, connected, lock_class};
+use crate::stream::{StreamInner, connected, lock_class};
 use crate::sys::baton::LockClass;
 
 /// A stream for `async` programs, in place of `tokio::net::TcpStream`.
@@ -227,7 +227,7 @@ impl PrpStream {
     async fn wait<T>(
         &self,
         interest: fn(ConnHandle) -> Interest,
-        mut f: impl FnMut(&mut Core, &mut Instant, &Inner) -> Option<io::Result<T>> + Unpin,
+        mut f: impl FnMut(&mut Core, &mut Instant, &StreamInner) -> Option<io::Result<T>> + Unpin,
     ) -> io::Result<T> {
         let inner = self.stream.inner()?;
         WaitFuture::new(&inner.engine, interest(inner.conn), |core, now| f(core, now, inner)).await
@@ -239,7 +239,7 @@ impl PrpStream {
         lock_class: LockClass,
         cx: &mut Context<'_>,
         interest: fn(ConnHandle) -> Interest,
-        mut f: impl FnMut(&mut Core, &mut Instant, &Inner) -> Option<io::Result<T>>,
+        mut f: impl FnMut(&mut Core, &mut Instant, &StreamInner) -> Option<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         let inner = self.stream.inner()?;
         let interest = interest(inner.conn);

@@ -6,10 +6,10 @@ use std::fmt;
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{Frame, Part};
 
-use super::packet::Kind;
+use super::packet::PacketKind;
 
 /// An end and its peer: nodes and ports.
-type Ends = (u16, u16, u16, u16);
+type FlowKey = (u16, u16, u16, u16);
 
 /// Segments that are kept while one before them is missing: more than a window has, and what a
 /// capture lacks never comes.
@@ -20,9 +20,9 @@ const MOST_KEPT: usize = 4096;
 pub(super) struct Follower {
     /// Only what goes to this port, if it is the receiver's of the first segment.
     port: Option<u16>,
-    ends: Option<Ends>,
+    ends: Option<FlowKey>,
     /// By direction: as the first segment, and back.
-    directions: [Direction; 2],
+    directions: [SentBytes; 2],
     /// Bytes that were passed on, of both.
     passed_on: u64,
     gaps: Vec<Gap>,
@@ -60,7 +60,7 @@ impl fmt::Display for Gap {
 
 /// What one end has sent.
 #[derive(Debug, Default)]
-struct Direction {
+struct SentBytes {
     /// The number of the next segment, once one was seen.
     next: Option<Seq>,
     /// By how far they are ahead of the next one.
@@ -76,12 +76,12 @@ struct Direction {
 enum Segment {
     Whole(Vec<u8>),
     /// It comes in parts (SPEC PRP-SIZE-5).
-    Partial(Parts),
+    Partial(SegmentParts),
 }
 
 /// What has come of a segment.
 #[derive(Debug, Default)]
-struct Parts {
+struct SegmentParts {
     /// Zeros where nothing has come.
     bytes: Vec<u8>,
     /// The beginnings and ends of what has come; none touches another.
@@ -96,7 +96,7 @@ impl Follower {
 
     /// What can be told of the connection's bytes with this frame.
     pub(super) fn take(&mut self, frame: &Frame<'_>) -> Vec<u8> {
-        if !matches!(Kind::of_packet(frame), Kind::Data | Kind::End) {
+        if !matches!(PacketKind::of_packet(frame), PacketKind::Data | PacketKind::End) {
             return Vec::new();
         }
         if self.ends.is_none() && frame.payload.is_empty() {
@@ -158,7 +158,7 @@ impl Follower {
     }
 }
 
-impl Direction {
+impl SentBytes {
     /// Takes segment `seq`; the bytes that are next.
     fn take(&mut self, seq: Seq, payload: &[u8]) -> Vec<u8> {
         // It was repeated if it is behind.
@@ -172,7 +172,8 @@ impl Direction {
     /// Takes a part of segment `seq`; the bytes that are next.
     fn take_part(&mut self, seq: Seq, part: &Part, bytes: &[u8]) -> Vec<u8> {
         let Some(ahead) = self.ahead(seq) else { return Vec::new() };
-        let segment = self.kept.entry(ahead).or_insert_with(|| Segment::Partial(Parts::default()));
+        let segment =
+            self.kept.entry(ahead).or_insert_with(|| Segment::Partial(SegmentParts::default()));
         if let Segment::Partial(parts) = segment
             && let Some(whole) = parts.take(part, bytes)
         {
@@ -276,7 +277,7 @@ impl Direction {
     }
 }
 
-impl Parts {
+impl SegmentParts {
     /// Takes `part` with its `bytes`, which do not reach beyond the segment; the segment's bytes
     /// once it is whole. A part of another size begins it anew.
     fn take(&mut self, part: &Part, bytes: &[u8]) -> Option<Vec<u8>> {

@@ -37,7 +37,7 @@ pub(super) struct Packet {
 /// What a frame is for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum PacketKind {
     /// A segment of data
     Data,
     /// The end of a direction
@@ -62,7 +62,7 @@ pub(super) enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl PacketKind {
     /// Of what a frame carries.
     pub(super) fn of(content: &Content<'_>) -> Self {
         match content {
@@ -109,7 +109,7 @@ impl Kind {
 
 /// A packet, for programs.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+struct PacketRow<'a> {
     /// Seconds since the beginning of 1970, UTC.
     time: f64,
     device: &'a str,
@@ -122,7 +122,7 @@ struct Row<'a> {
     source_port: Option<u16>,
     destination_node: Option<u16>,
     destination_port: Option<u16>,
-    kind: Kind,
+    kind: PacketKind,
     sequence: Option<u16>,
     length: Option<u16>,
     hops: Option<u8>,
@@ -206,7 +206,7 @@ impl Packet {
             transport.is_some_and(|t| [t.src_port, t.dst_port].contains(&Port::CONTROL));
         let echo = frame.filter(|_| is_control).and_then(|f| NodeBlock::parse(f.payload));
         let [source_address, destination_address] = packet.ends.addresses();
-        let row = Row {
+        let row = PacketRow {
             time: self.time.as_secs_f64(),
             device: &self.device,
             carrier: packet.ends.carrier(),
@@ -218,7 +218,7 @@ impl Packet {
             source_port: transport.map(|t| t.src_port.number()),
             destination_node: network.map(|n| n.dst.number()),
             destination_port: transport.map(|t| t.dst_port.number()),
-            kind: Kind::of(&packet.content),
+            kind: PacketKind::of(&packet.content),
             sequence: transport.map(|t| t.seq),
             length: transport.map(|t| t.len),
             hops: transport.map(|t| t.flags.hops()),

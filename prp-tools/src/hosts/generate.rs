@@ -11,7 +11,7 @@ use crate::exit::{Code, Failure, help};
 
 /// Where to write, and what.
 #[derive(Debug, Args)]
-pub(crate) struct GenerateArgs {
+pub(crate) struct HostsGenerateArgs {
     #[command(subcommand)]
     shape: Shape,
     /// The folder to write into, as prphosts.1, prphosts.2, ...
@@ -77,7 +77,7 @@ fn ip(text: &str) -> Result<IpAddr, &'static str> {
 }
 
 /// Runs it; what to print.
-pub(super) fn run(args: &GenerateArgs) -> Result<String, Failure> {
+pub(super) fn run(args: &HostsGenerateArgs) -> Result<String, Failure> {
     let plan = match args.shape {
         Shape::Chain { nodes } => Plan::chain(nodes),
         Shape::Star { nodes } => Plan::star(nodes),
@@ -149,7 +149,7 @@ mod tests {
     #[derive(Debug, Parser)]
     struct Words {
         #[command(flatten)]
-        generate: GenerateArgs,
+        generate: HostsGenerateArgs,
     }
 
     fn generate(words: &[&str]) -> Result<String, Failure> {

@@ -31,7 +31,7 @@ pub(super) struct ResolveArgs {
 
 /// A line, for programs.
 #[derive(Debug, Serialize)]
-struct Line<'a> {
+struct ResolvedLine<'a> {
     node: u16,
     names: Vec<&'a str>,
     #[serde(rename = "ways")]
@@ -66,7 +66,7 @@ pub(super) fn run(args: &ResolveArgs) -> Result<String, Failure> {
     serde_json::to_string_pretty(&line).map_err(|e| Failure::local("JSON", &e.into()))
 }
 
-fn line(entry: Entry<'_>, file: String) -> Line<'_> {
+fn line(entry: Entry<'_>, file: String) -> ResolvedLine<'_> {
     let hop_line = |target, metric| match target {
         HopTarget::Direct { mac, device } => {
             Hop { mac: Some(mac.to_string()), device: Some(device), metric, ..Hop::default() }
@@ -74,7 +74,7 @@ fn line(entry: Entry<'_>, file: String) -> Line<'_> {
         HopTarget::Udp(addr) => Hop { udp: Some(addr.to_string()), metric, ..Hop::default() },
         HopTarget::Via(node) => Hop { via: Some(node.number()), metric, ..Hop::default() },
     };
-    Line {
+    ResolvedLine {
         node: entry.node().number(),
         names: entry.names().collect(),
         hops: entry.hops().map(|hop| hop_line(hop.target, hop.metric)).collect(),

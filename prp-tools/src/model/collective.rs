@@ -36,7 +36,7 @@ const MOST_BYTES: u64 = 16 * 1024;
 pub(crate) struct CollectiveArgs {
     /// What carries the messages
     #[arg(long, value_enum, value_name = "NAME", default_value_t)]
-    transport: Transport,
+    transport: MeshTransport,
 
     /// This process: its number among the addresses
     #[arg(long, value_name = "N", value_parser = any::<usize>)]
@@ -72,7 +72,7 @@ pub(crate) struct CollectiveArgs {
 
 /// What carries the messages.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq, ValueEnum)]
-enum Transport {
+enum MeshTransport {
     #[default]
     Prp,
     Tcp,
@@ -105,12 +105,12 @@ pub(super) fn run(args: &CollectiveArgs) -> Result<(), Failure> {
 /// starts late.
 fn check_addresses(args: &CollectiveArgs, path: &Path) -> Result<(), Failure> {
     match args.transport {
-        Transport::Prp => {
+        MeshTransport::Prp => {
             let file = hosts::load(path)?;
             let mut addresses = args.addresses.iter();
             addresses.try_for_each(|address| hosts::find(&file, address.host()).map(drop))
         }
-        Transport::Tcp => {
+        MeshTransport::Tcp => {
             let unusable = |address: &&ProcessAddress| address.socket_addr().is_none();
             match args.addresses.iter().find(unusable) {
                 Some(address) => {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::fitting::{Name, Resampling};
-use super::input::Input;
+use super::input::MeasurementArgs;
 use crate::exit::Failure;
 
 /// Compare predicted with measured times.
@@ -25,7 +25,7 @@ use crate::exit::Failure;
 "))]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
-    input: Input,
+    input: MeasurementArgs,
 
     /// Only these models; may be given several times
     #[arg(long, value_enum, value_name = "MODEL")]

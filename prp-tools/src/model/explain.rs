@@ -9,7 +9,7 @@ use prp_model::unit::with_prefix;
 use serde_json::json;
 
 use super::fitting::{Name, Resampling, fitted, ranked, setting};
-use super::input::Input;
+use super::input::MeasurementArgs;
 use super::{blind_spots, output};
 use crate::argument::any;
 use crate::exit::Failure;
@@ -22,7 +22,7 @@ use terms::Term;
 "))]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
-    input: Input,
+    input: MeasurementArgs,
 
     /// Bytes in the message
     #[arg(short, long, value_name = "BYTES", default_value_t = 64, value_parser = any::<u64>)]

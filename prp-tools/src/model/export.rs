@@ -4,7 +4,7 @@ use clap::Args;
 use prp_model::export::{latex, loggopsim, python, simgrid};
 
 use super::fitting::{Name, Resampling, fitted, ranked};
-use super::input::Input;
+use super::input::MeasurementArgs;
 use super::{blind_spots, output};
 use crate::argument::number;
 use crate::exit::{Failure, notice};
@@ -16,7 +16,7 @@ use crate::exit::{Failure, notice};
 "))]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
-    input: Input,
+    input: MeasurementArgs,
 
     /// The model; without it the one with the least AIC
     #[arg(long, value_enum, value_name = "MODEL")]

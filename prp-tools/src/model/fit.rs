@@ -7,7 +7,7 @@ use prp_model::fit::{Fit, Sample, breaks};
 use serde_json::json;
 
 use super::fitting::{Name, Resampling, fitted, ranked};
-use super::input::Input;
+use super::input::MeasurementArgs;
 use super::{answer, output, plot};
 use crate::exit::Failure;
 
@@ -24,7 +24,7 @@ use crate::exit::Failure;
 "))]
 pub(crate) struct FitArgs {
     #[command(flatten)]
-    input: Input,
+    input: MeasurementArgs,
 
     /// The model
     #[arg(long, value_enum, value_name = "MODEL")]

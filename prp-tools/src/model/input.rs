@@ -13,7 +13,7 @@ use crate::exit::{Code, Failure};
 
 /// Measurements to fit models to.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Input {
+pub(super) struct MeasurementArgs {
     /// Files with measurements: CSV with the columns bytes and seconds (one way), what
     /// `prp perf sweep` or `prp perf latency` wrote with --json, or tables of osu_latency, IMB
     /// PingPong or NetPIPE
@@ -44,7 +44,7 @@ pub(super) struct Input {
     live: LiveArgs,
 }
 
-impl Input {
+impl MeasurementArgs {
     /// The measurements.
     pub(super) fn samples(&self) -> Result<Vec<Sample>, Failure> {
         let mut all = Vec::new();

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use plotters::prelude::*;
-use prp_model::fit::{Fit, Kind, Setting};
+use prp_model::fit::{Fit, Setting, TimeKind};
 use prp_model::unit::Bytes;
 
 use crate::exit::{Code, Failure};
@@ -134,8 +134,8 @@ fn names(settings: &[Setting]) -> String {
             .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
         (low < high).then(|| format!("{low} to {high} {name}"))
     };
-    let sends =
-        settings.iter().any(|setting| setting.kind == Kind::Send) && settings[0].kind != Kind::Send;
+    let sends = settings.iter().any(|setting| setting.kind == TimeKind::Send)
+        && settings[0].kind != TimeKind::Send;
     let all = [
         range("routers", &|setting| setting.hops.number()),
         range("messages in a row", &|setting| f64::from(setting.messages)),
@@ -167,14 +167,18 @@ fn curve(fit: &Fit, setting: &Setting, x: &std::ops::Range<f64>) -> (Points, Poi
 }
 
 /// A line of a plot: its name and points.
-pub(super) type Line = (&'static str, Points);
+pub(super) type PlotLine = (&'static str, Points);
 
 /// Draws speed-ups by numbers of processors, and below them the gain.
-pub(super) fn gains(path: &Path, speedups: &[Line], gain: &[(f64, f64)]) -> Result<(), Failure> {
+pub(super) fn gains(
+    path: &Path,
+    speedups: &[PlotLine],
+    gain: &[(f64, f64)],
+) -> Result<(), Failure> {
     draw_gains(path, speedups, gain).map_err(|e| failed(path, &*e))
 }
 
-fn draw_gains(path: &Path, speedups: &[Line], gain: &[(f64, f64)]) -> PlotResult {
+fn draw_gains(path: &Path, speedups: &[PlotLine], gain: &[(f64, f64)]) -> PlotResult {
     let sheet = SVGBackend::new(path, SIZE).into_drawing_area();
     sheet.fill(&WHITE)?;
     let (upper, lower) = sheet.split_vertically(UPPER);

@@ -9,7 +9,7 @@ use prp_model::unit::{Bytes, with_prefix};
 use serde_json::{Map, Value, json};
 
 use super::fitting::{Name, Resampling, fitted, ranked, setting};
-use super::input::Input;
+use super::input::MeasurementArgs;
 use super::{blind_spots, output, reduce};
 use crate::argument::any;
 use crate::exit::Failure;
@@ -25,7 +25,7 @@ use crate::exit::Failure;
 "))]
 pub(crate) struct PredictArgs {
     #[command(flatten)]
-    input: Input,
+    input: MeasurementArgs,
 
     /// Bytes in a message; may be given several times
     #[arg(short, long = "size", value_name = "BYTES", required = true, value_parser = any::<u64>)]

@@ -10,7 +10,7 @@ use super::Common;
 use super::control::Work;
 use super::display::Display;
 use super::flow;
-use super::report::{Ends, Figure, Report, losses};
+use super::report::{BothEnds, Figure, Report, losses};
 use super::rotation::Rotation;
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
@@ -35,7 +35,7 @@ pub(crate) struct ConnectArgs {
 
 /// What was asked for.
 #[derive(Debug, Serialize)]
-struct Settings<'a> {
+struct ConnectSettings<'a> {
     node: &'a str,
     wait: WaitMode,
     rounds: u32,
@@ -46,7 +46,7 @@ struct Settings<'a> {
 #[derive(Debug, Serialize)]
 struct Rate {
     per_s: Figure,
-    ends: Ends,
+    ends: BothEnds,
 }
 
 /// Runs `prp perf connect`.
@@ -59,7 +59,7 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), Failure> {
     let session = Session::open(common)?;
     let display = Display::new(common, u64::from(common.rounds()) * transports.len() as u64);
     let count = args.count.div_ceil(u64::from(common.rounds()));
-    let mut sums = BTreeMap::<_, (Vec<f64>, Ends)>::new();
+    let mut sums = BTreeMap::<_, (Vec<f64>, BothEnds)>::new();
     let mut rotation = Rotation::of(transports);
     for _ in 0..common.rounds() {
         rotation.play(|transport| {
@@ -76,7 +76,7 @@ pub(super) fn run(args: &ConnectArgs) -> Result<(), Failure> {
     if sums.is_empty() {
         return rotation.end();
     }
-    let settings = Settings {
+    let settings = ConnectSettings {
         node: &common.node,
         wait: common.wait,
         rounds: common.rounds(),
@@ -98,7 +98,7 @@ fn leg(
     transport: Transport,
     wait: WaitMode,
     count: u64,
-    ends: &mut Ends,
+    ends: &mut BothEnds,
 ) -> Result<f64, Failure> {
     let leg = session.begin(transport, wait, Work::Accept { count })?;
     let begun = Instant::now();

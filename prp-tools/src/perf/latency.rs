@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::display::Display;
-use super::pingpong::{Latency, Round, Sum};
+use super::pingpong::{Latency, LatencySum, Round};
 use super::report::{Report, losses};
 use super::rotation::Rotation;
 use super::session::Session;
@@ -46,7 +46,7 @@ pub(crate) struct LatencyArgs {
 
 /// What was asked for.
 #[derive(Debug, Serialize)]
-struct Settings<'a> {
+struct LatencySettings<'a> {
     node: &'a str,
     size: u64,
     wait: WaitMode,
@@ -66,7 +66,7 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let session = Session::open(common)?;
     let display = Display::new(common, u64::from(common.rounds()) * transports.len() as u64);
     let time = Duration::from_secs_f64(args.time / f64::from(common.rounds()));
-    let mut sums = BTreeMap::<_, Sum>::new();
+    let mut sums = BTreeMap::<_, LatencySum>::new();
     let mut rotation = Rotation::of(transports);
     for _ in 0..common.rounds() {
         rotation.play(|transport| {
@@ -83,7 +83,7 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     if sums.is_empty() {
         return rotation.end();
     }
-    let settings = Settings {
+    let settings = LatencySettings {
         node: &common.node,
         size: args.size,
         wait: common.wait,

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::control::Work;
-use super::report::{Ends, Figure};
+use super::report::{BothEnds, Figure};
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
 use super::{flood, flow};
@@ -38,25 +38,25 @@ pub(super) struct Latency {
     /// Of the connections beside, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) beside_gbps: Option<Figure>,
-    pub(super) ends: Ends,
+    pub(super) ends: BothEnds,
 }
 
 /// What rounds of one transport add up to.
 #[derive(Debug)]
-pub(super) struct Sum {
+pub(super) struct LatencySum {
     all: Histogram<u64>,
     medians: Vec<f64>,
     beside_gbps: Vec<f64>,
-    ends: Ends,
+    ends: BothEnds,
 }
 
-impl Default for Sum {
+impl Default for LatencySum {
     fn default() -> Self {
         Self {
             all: histogram(),
             medians: Vec::new(),
             beside_gbps: Vec::new(),
-            ends: Ends::default(),
+            ends: BothEnds::default(),
         }
     }
 }
@@ -85,7 +85,7 @@ pub(super) struct Round {
 
 impl Round {
     /// Plays it, and adds it to `sum`; the median in microseconds.
-    pub(super) fn play(self, session: &Session, sum: &mut Sum) -> Result<f64, Failure> {
+    pub(super) fn play(self, session: &Session, sum: &mut LatencySum) -> Result<f64, Failure> {
         let Self { transport, wait, size, beside, time } = self;
         let leg = session.begin(transport, wait, Work::Echo { size: size as u64, beside })?;
         let failed = |e| leg.failure(&e);
@@ -141,7 +141,7 @@ fn sample(
     }
 }
 
-impl Sum {
+impl LatencySum {
     /// Whether there were any.
     pub(super) fn has_rounds(&self) -> bool {
         !self.medians.is_empty()

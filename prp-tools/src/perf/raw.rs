@@ -13,7 +13,7 @@ use prp_sock::{HostsFile, NodeId};
 use super::control::Amount;
 use super::first_hop::FirstHop;
 use super::transport::WaitMode;
-use header::{Header, Kind};
+use header::{Header, RawFrameKind};
 
 mod header;
 
@@ -206,7 +206,7 @@ impl RawLink {
     pub(super) fn finish(&mut self) -> io::Result<()> {
         let begun = Instant::now();
         while !self.over && begun.elapsed() < GONE {
-            self.send_control(Kind::End)?;
+            self.send_control(RawFrameKind::End)?;
             match self.receive_until(|link| link.over, STALL) {
                 Err(e) if e.kind() == ErrorKind::TimedOut => {}
                 done => return done,
@@ -227,7 +227,7 @@ impl RawLink {
         let room = (window - self.sent.wrapping_sub(self.credited)) as usize;
         let count = room.min(BATCH).min(self.frames_of(max) as usize);
         let headers: [_; BATCH] = std::array::from_fn(|i| {
-            self.header.bytes(Kind::Data, self.sent.wrapping_add(i as u32 + 1))
+            self.header.bytes(RawFrameKind::Data, self.sent.wrapping_add(i as u32 + 1))
         });
         let bytes = max.min(count * self.segment);
         let payload = &self.memory[..bytes];
@@ -250,7 +250,7 @@ impl RawLink {
         Ok(bytes)
     }
 
-    fn send_control(&mut self, kind: Kind) -> io::Result<()> {
+    fn send_control(&mut self, kind: RawFrameKind) -> io::Result<()> {
         let header = self.header.bytes(kind, self.reached);
         self.announced = self.reached;
         self.socket.send(&mut std::iter::once([&header[..], &[], &[], &[]])).map(drop)
@@ -296,15 +296,15 @@ impl RawLink {
         let received = socket.receive(BURST, &mut |frame| {
             let Some((kind, number, payload)) = header.parse(frame) else { return };
             match kind {
-                Kind::Data => {
+                RawFrameKind::Data => {
                     reached = number;
                     frames += 1;
                     bytes += payload.len() as u64;
                     memory[at..at + payload.len()].copy_from_slice(payload);
                     at = (at + payload.len()) % (memory.len() - *segment);
                 }
-                Kind::Credit => credited = number,
-                Kind::End => over = true,
+                RawFrameKind::Credit => credited = number,
+                RawFrameKind::End => over = true,
             }
         })?;
         (self.reached, self.credited) = (reached, credited);
@@ -314,10 +314,10 @@ impl RawLink {
         if over && !self.over {
             // Twice, as no end asks again once the leg is over here.
             self.over = true;
-            self.send_control(Kind::End)?;
-            self.send_control(Kind::End)?;
+            self.send_control(RawFrameKind::End)?;
+            self.send_control(RawFrameKind::End)?;
         } else if self.reached.wrapping_sub(self.announced) >= self.window / 4 {
-            self.send_control(Kind::Credit)?;
+            self.send_control(RawFrameKind::Credit)?;
         }
         Ok(received.frames)
     }

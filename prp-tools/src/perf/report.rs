@@ -78,12 +78,12 @@ impl Figure {
 
 /// What both ends counted, over all rounds.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Ends {
+pub(super) struct BothEnds {
     pub(super) client: Outcome,
     pub(super) server: Outcome,
 }
 
-impl Ends {
+impl BothEnds {
     /// Adds a round.
     pub(super) fn add(&mut self, (client, server): (Outcome, Outcome)) {
         for (sum, new) in [(&mut self.client, client), (&mut self.server, server)] {
@@ -119,7 +119,7 @@ impl Ends {
 /// A line for each transport that lost something.
 pub(super) fn losses<'a, R>(
     results: &'a BTreeMap<Transport, R>,
-    ends: impl Fn(&'a R) -> &'a Ends,
+    ends: impl Fn(&'a R) -> &'a BothEnds,
 ) -> impl Iterator<Item = String> {
     results
         .iter()

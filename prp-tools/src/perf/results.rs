@@ -38,7 +38,7 @@ rounds. That is not the ratio of the two medians where the machine changes its s
 ";
 
 /// A figure of the page: what it is, its unit, and where both transports have it.
-struct Figure {
+struct PageFigure {
     what: &'static str,
     unit: &'static str,
     /// Where it is, with `{}` for the transport.
@@ -48,43 +48,51 @@ struct Figure {
 }
 
 /// The figures that a reader compares first, as `keys` names them.
-const FIGURES: [Figure; 18] = [
-    Figure::of("64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64", "tcp"),
-    Figure::of("64 bytes one way, both ends spin", "us", "latency_us.{}.spin.64", "tcp"),
-    Figure::of("64 bytes one way, both ends block", "us", "latency_us.{}.block.64", "tcp"),
-    Figure::of("8 KiB one way, defaults", "us", "latency_us.{}.adaptive.8192", "tcp"),
-    Figure::of("connections a second", "", "connects_per_s.{}", "tcp"),
-    Figure::of("one stream, MTU 1500", "Gbit/s", "goodput_gbps.mtu1500.{}", "tcp"),
-    Figure::of(
+const FIGURES: [PageFigure; 18] = [
+    PageFigure::of("64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64", "tcp"),
+    PageFigure::of("64 bytes one way, both ends spin", "us", "latency_us.{}.spin.64", "tcp"),
+    PageFigure::of("64 bytes one way, both ends block", "us", "latency_us.{}.block.64", "tcp"),
+    PageFigure::of("8 KiB one way, defaults", "us", "latency_us.{}.adaptive.8192", "tcp"),
+    PageFigure::of("connections a second", "", "connects_per_s.{}", "tcp"),
+    PageFigure::of("one stream, MTU 1500", "Gbit/s", "goodput_gbps.mtu1500.{}", "tcp"),
+    PageFigure::of(
         "the same, TCP without offloads",
         "Gbit/s",
         "goodput_gbps.mtu1500.{}",
         "tcp_no_offload",
     ),
-    Figure::of(
+    PageFigure::of(
         "one stream, MTU 9000, TCP without offloads",
         "Gbit/s",
         "goodput_gbps.mtu9000.{}",
         "tcp_no_offload",
     ),
-    Figure::of("one stream, MTU 65535", "Gbit/s", "goodput_gbps.mtu65535.{}", "tcp"),
-    Figure::of("one stream, 1 % of frames lost", "Gbit/s", "loss1pct_goodput_gbps.{}", "tcp"),
-    Figure::of("256 streams", "Gbit/s", "streams256_goodput_gbps.{}", "tcp"),
-    Figure::of(
+    PageFigure::of("one stream, MTU 65535", "Gbit/s", "goodput_gbps.mtu65535.{}", "tcp"),
+    PageFigure::of("one stream, 1 % of frames lost", "Gbit/s", "loss1pct_goodput_gbps.{}", "tcp"),
+    PageFigure::of("256 streams", "Gbit/s", "streams256_goodput_gbps.{}", "tcp"),
+    PageFigure::of(
         "processor time for a gigabyte, TCP without offloads",
         "s",
         "cpu_s_per_gb.{}",
         "tcp_no_offload",
     ),
-    Figure::over_udp("over UDP: 64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64"),
-    Figure::over_udp("over UDP: 64 bytes one way, both ends spin", "us", "latency_us.{}.spin.64"),
-    Figure::over_udp("over UDP: 8 KiB one way, both ends spin", "us", "latency_us.{}.spin.8192"),
-    Figure::over_udp("over UDP: one stream, MTU 1500", "Gbit/s", "goodput_gbps.mtu1500.{}"),
-    Figure::over_udp("over UDP: one stream, offloads off", "Gbit/s", "cut_goodput_gbps.{}"),
-    Figure::over_udp("over UDP: processor time for a gigabyte", "s", "cpu_s_per_gb.{}"),
+    PageFigure::over_udp("over UDP: 64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64"),
+    PageFigure::over_udp(
+        "over UDP: 64 bytes one way, both ends spin",
+        "us",
+        "latency_us.{}.spin.64",
+    ),
+    PageFigure::over_udp(
+        "over UDP: 8 KiB one way, both ends spin",
+        "us",
+        "latency_us.{}.spin.8192",
+    ),
+    PageFigure::over_udp("over UDP: one stream, MTU 1500", "Gbit/s", "goodput_gbps.mtu1500.{}"),
+    PageFigure::over_udp("over UDP: one stream, offloads off", "Gbit/s", "cut_goodput_gbps.{}"),
+    PageFigure::over_udp("over UDP: processor time for a gigabyte", "s", "cpu_s_per_gb.{}"),
 ];
 
-impl Figure {
+impl PageFigure {
     const fn of(
         what: &'static str,
         unit: &'static str,

@@ -15,7 +15,7 @@ use super::conn::Conn;
 use super::control::{Amount, Outcome, Work};
 use super::display::Display;
 use super::meter::{Interval, Meter};
-use super::report::{Ends, Figure, Report, losses};
+use super::report::{BothEnds, Figure, Report, losses};
 use super::rotation::Rotation;
 use super::session::{Leg, Session};
 use super::transport::{Transport, WaitMode};
@@ -64,7 +64,7 @@ pub(crate) struct StreamArgs {
 
 /// What was asked for.
 #[derive(Debug, Serialize)]
-struct Settings<'a> {
+struct StreamSettings<'a> {
     node: &'a str,
     wait: WaitMode,
     rounds: u32,
@@ -84,16 +84,16 @@ struct Goodput {
     intervals: Vec<Interval>,
     /// Both ends' processor seconds by 10^9 bytes moved.
     cpu_s_per_gb: f64,
-    ends: Ends,
+    ends: BothEnds,
 }
 
 /// What rounds of one transport add up to.
 #[derive(Debug, Default)]
-struct Sum {
+struct GoodputSum {
     gbps: Vec<f64>,
     intervals: Vec<Interval>,
     bytes: u64,
-    ends: Ends,
+    ends: BothEnds,
 }
 
 /// Runs `prp perf stream`.
@@ -109,7 +109,7 @@ pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     let session = Session::open(common)?;
     let display = Display::new(common, u64::from(args.rounds()) * transports.len() as u64);
     let each = args.each();
-    let mut sums = BTreeMap::<_, Sum>::new();
+    let mut sums = BTreeMap::<_, GoodputSum>::new();
     let mut rotation = Rotation::of(transports);
     for _ in 0..args.rounds() {
         rotation.play(|transport| {
@@ -125,7 +125,7 @@ pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     if sums.is_empty() {
         return rotation.end();
     }
-    let settings = Settings {
+    let settings = StreamSettings {
         node: &common.node,
         wait: common.wait,
         rounds: args.rounds(),
@@ -146,7 +146,7 @@ fn leg(
     session: &Session,
     args: &StreamArgs,
     transport: Transport,
-    sum: &mut Sum,
+    sum: &mut GoodputSum,
     display: &Display,
 ) -> Result<f64, Failure> {
     let each = args.each();
@@ -170,7 +170,7 @@ fn leg(
 fn streams(
     leg: Leg<'_>,
     args: &StreamArgs,
-    sum: &mut Sum,
+    sum: &mut GoodputSum,
     display: &Display,
 ) -> Result<(f64, (Outcome, Outcome)), Failure> {
     let conns = (0..args.streams).map(|_| leg.connect()).collect::<io::Result<Vec<_>>>();
@@ -189,7 +189,7 @@ fn streams(
 fn raw(
     leg: Leg<'_>,
     args: &StreamArgs,
-    sum: &mut Sum,
+    sum: &mut GoodputSum,
     display: &Display,
 ) -> Result<(f64, (Outcome, Outcome)), Failure> {
     let mut link = leg.raw()?;
@@ -271,7 +271,7 @@ impl StreamArgs {
     }
 }
 
-impl Sum {
+impl GoodputSum {
     fn finish(self) -> Goodput {
         let gigabytes = self.bytes as f64 / 1e9;
         Goodput {

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::display::Display;
-use super::pingpong::{Latency, Round, Sum};
+use super::pingpong::{Latency, LatencySum, Round};
 use super::report::{Report, losses};
 use super::rotation::Rotation;
 use super::session::Session;
@@ -39,7 +39,7 @@ pub(crate) struct SweepArgs {
 
 /// What was asked for.
 #[derive(Debug, Serialize)]
-struct Settings<'a> {
+struct SweepSettings<'a> {
     node: &'a str,
     wait: WaitMode,
     rounds: u32,
@@ -69,7 +69,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let mut results = BTreeMap::<_, Vec<Point>>::new();
     let mut rotation = Rotation::of(transports);
     for size in sizes {
-        let mut sums = BTreeMap::<_, Sum>::new();
+        let mut sums = BTreeMap::<_, LatencySum>::new();
         for _ in 0..common.rounds() {
             rotation.play(|transport| {
                 if !has_messages(transport, size) {
@@ -92,7 +92,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     if results.is_empty() {
         return rotation.end();
     }
-    let settings = Settings {
+    let settings = SweepSettings {
         node: &common.node,
         wait: common.wait,
         rounds: common.rounds(),

@@ -29,7 +29,7 @@ pub(super) struct Tally {
     /// Times of the echoes that the node itself answered, in seconds.
     times: Times,
     /// Each answer, where the user wants to read them.
-    answers: Option<Vec<Answer>>,
+    answers: Option<Vec<EchoAnswer>>,
 }
 
 /// How long answers took, in seconds.
@@ -45,7 +45,7 @@ struct Times {
 
 /// An answer, for programs.
 #[derive(Clone, Debug, Serialize)]
-struct Answer {
+struct EchoAnswer {
     sequence: u16,
     /// The node that says it.
     from: u16,
@@ -59,7 +59,7 @@ struct Answer {
 
 /// All of it, for programs.
 #[derive(Debug, Serialize)]
-pub(super) struct Report<'a> {
+pub(super) struct PingReport<'a> {
     node: u16,
     name: &'a str,
     sent: u64,
@@ -75,7 +75,7 @@ pub(super) struct Report<'a> {
     /// The standard deviation.
     mdev_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    answers: Option<&'a [Answer]>,
+    answers: Option<&'a [EchoAnswer]>,
 }
 
 impl Times {
@@ -143,7 +143,7 @@ impl Tally {
             }
         }
         if let Some(answers) = &mut self.answers {
-            answers.push(Answer {
+            answers.push(EchoAnswer {
                 sequence: reply.sequence,
                 from: reply.from.number(),
                 name: name.to_owned(),
@@ -187,9 +187,9 @@ impl Tally {
     }
 
     /// For programs.
-    pub(super) fn report(&self) -> Report<'_> {
+    pub(super) fn report(&self) -> PingReport<'_> {
         let times = self.times.figures();
-        Report {
+        PingReport {
             node: self.node.number(),
             name: &self.name,
             sent: self.sent,

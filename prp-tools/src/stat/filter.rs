@@ -6,7 +6,7 @@ use crate::hosts;
 
 /// What a connection must be to be shown: all of it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Filter {
+pub(crate) struct ConnectionFilter {
     /// Those that listen.
     listening: bool,
     /// Those with a peer.
@@ -33,7 +33,7 @@ const STATES: [&str; 8] =
 const EXAMPLES: [(&str, &str); 5] =
     [("state", "listen"), ("sport", "7000"), ("dport", "7000"), ("src", "2"), ("dst", "2:7000")];
 
-impl Filter {
+impl ConnectionFilter {
     /// Of the words of a command line.
     pub(crate) fn parse(words: &[String], all: bool, listening: bool) -> Result<Self, Failure> {
         let usage = |text: String| Failure::new(Code::Usage, text);
@@ -134,9 +134,10 @@ mod tests {
     use super::super::table::tests::connection;
     use super::*;
 
-    fn parse(words: &str) -> Filter {
+    fn parse(words: &str) -> ConnectionFilter {
         let words: Vec<_> = words.split(' ').filter(|w| !w.is_empty()).map(str::to_owned).collect();
-        Filter::parse(&words, false, false).unwrap_or_else(|e| panic!("{words:?}: {}", e.text()))
+        ConnectionFilter::parse(&words, false, false)
+            .unwrap_or_else(|e| panic!("{words:?}: {}", e.text()))
     }
 
     #[test]
@@ -164,8 +165,9 @@ mod tests {
     fn takes__time_wait_and_listeners_only_if_asked() {
         let ended = Connection { state: "TIME-WAIT".into(), ..connection() };
         let listener = Listener { node: 1, port: 7000, queue: 0, backlog: 1 };
-        let with = |all, listening| Filter::parse(&[], all, listening).expect("no words");
-        let takes = |filter: &Filter| (filter.takes(&ended), filter.takes_listener(&listener));
+        let with = |all, listening| ConnectionFilter::parse(&[], all, listening).expect("no words");
+        let takes =
+            |filter: &ConnectionFilter| (filter.takes(&ended), filter.takes_listener(&listener));
         assert_eq!(takes(&with(false, false)), (false, false));
         assert_eq!(takes(&with(true, false)), (true, true));
         assert_eq!(takes(&with(false, true)), (false, true));
@@ -184,7 +186,7 @@ mod tests {
             ("state open", "there are listen, conn-wait"),
         ] {
             let words: Vec<_> = words.split(' ').map(str::to_owned).collect();
-            let failure = Filter::parse(&words, false, false).expect_err("wrong words");
+            let failure = ConnectionFilter::parse(&words, false, false).expect_err("wrong words");
             assert!(failure.text().contains(expected), "{}", failure.text());
         }
     }

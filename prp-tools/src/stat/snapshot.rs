@@ -8,7 +8,7 @@ use prp_node::status::{self, Page, Record};
 use prp_sock::PrpAddr;
 use serde::Serialize;
 
-use super::filter::Filter;
+use super::filter::ConnectionFilter;
 
 /// All of it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -130,7 +130,7 @@ impl Snapshot {
     }
 
     /// Leaves what `filter` lets through, and processes that have some of it.
-    pub(super) fn retain(&mut self, filter: &Filter) {
+    pub(super) fn retain(&mut self, filter: &ConnectionFilter) {
         for process in &mut self.processes {
             process.listeners.retain(|listener| filter.takes_listener(listener));
             process.connections.retain(|connection| filter.takes(connection));

@@ -8,18 +8,18 @@ use serde::Serialize;
 use crate::stat::{Connection, Process, Snapshot};
 
 /// A connection by its process and its two ends.
-type Ends = (u32, u16, u16, u16, u16);
+type ConnectionKey = (u32, u16, u16, u16, u16);
 
 /// Counters by name.
-type Counters = BTreeMap<String, u64>;
+type CountersByName = BTreeMap<String, u64>;
 
 /// What the sample before had counted.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     at: Option<Instant>,
-    connections: HashMap<Ends, Counters>,
+    connections: HashMap<ConnectionKey, CountersByName>,
     /// Counters of processes, and frames they dropped by reason: by process and node.
-    processes: HashMap<(u32, u16), [Counters; 2]>,
+    processes: HashMap<(u32, u16), [CountersByName; 2]>,
 }
 
 /// One sample, with what has changed since the one before. Rates are `None` in the first sample.
@@ -35,7 +35,7 @@ pub(super) struct Sample {
     /// Processes that the kernel keeps from this one, whether they use PRP or not.
     pub(super) hidden_processes: usize,
     pub(super) totals: Totals,
-    pub(super) connections: Vec<Row>,
+    pub(super) connections: Vec<ConnectionRow>,
 }
 
 /// All connections that are shown, and all of their processes.
@@ -63,7 +63,7 @@ pub(super) struct Totals {
 
 /// A connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Row {
+pub(super) struct ConnectionRow {
     pub(super) pid: u32,
     pub(super) program: String,
     /// Its process did not answer: this is what it said before.
@@ -104,7 +104,7 @@ impl Rates {
             self.processes.insert(key, counted);
             for connection in &process.connections {
                 let ends = ends(process.pid, connection);
-                let new = Counters::new();
+                let new = CountersByName::new();
                 let earlier = before.connections.get(&ends).unwrap_or(&new);
                 let delta = |name: &str| grown(&connection.counters, earlier, name);
                 if takes(connection) {
@@ -120,14 +120,14 @@ impl Rates {
     }
 }
 
-fn ends(pid: u32, connection: &Connection) -> Ends {
+fn ends(pid: u32, connection: &Connection) -> ConnectionKey {
     let Connection { local_node, local_port, peer_node, peer_port, .. } = *connection;
     (pid, local_node, local_port, peer_node, peer_port)
 }
 
 /// How much the counter `name` has grown. One that is less than before is of a new connection with
 /// the same ends, or of a new process with the same number.
-fn grown(now: &Counters, before: &Counters, name: &str) -> u64 {
+fn grown(now: &CountersByName, before: &CountersByName, name: &str) -> u64 {
     let [now, before] = [now, before].map(|counters| counters.get(name).copied().unwrap_or(0));
     if now < before { now } else { now - before }
 }
@@ -137,10 +137,10 @@ fn row(
     connection: &Connection,
     delta: impl Fn(&str) -> u64,
     seconds: Option<f64>,
-) -> Row {
+) -> ConnectionRow {
     // What a silent process said before tells nothing of now.
     let rate = |n: u64| Some(n as f64 / seconds.filter(|_| !process.is_stale)?);
-    Row {
+    ConnectionRow {
         pid: process.pid,
         program: process.program.clone(),
         is_stale: process.is_stale,
@@ -160,7 +160,7 @@ struct Sums {
     segments_sent: u64,
     retransmitted: u64,
     process: BTreeMap<&'static str, u64>,
-    drops: Counters,
+    drops: CountersByName,
     round_trips: Vec<f64>,
 }
 
@@ -168,7 +168,7 @@ struct Sums {
 const OF_PROCESS: [&str; 5] = ["frames_sent", "frames_received", "connected", "accepted", "resets"];
 
 impl Sums {
-    fn add_process(&mut self, now: &[Counters; 2], before: Option<&[Counters; 2]>) {
+    fn add_process(&mut self, now: &[CountersByName; 2], before: Option<&[CountersByName; 2]>) {
         let new = Default::default();
         // A process that was not in the sample before has counted from 0 since.
         let before = before.unwrap_or(&new);

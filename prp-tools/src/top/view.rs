@@ -8,9 +8,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
 use ratatui::text::Line;
-use ratatui::widgets::{Cell, Row as TableRow, Table, Widget};
+use ratatui::widgets::{Cell, Row, Table, Widget};
 
-use super::rates::{Row, Sample};
+use super::rates::{ConnectionRow, Sample};
 use crate::exit::printable;
 use crate::hosts::names::Names;
 use columns::{COLUMNS, Column};
@@ -63,8 +63,8 @@ impl Sort {
     }
 
     /// Sorts; connections that are equal in it stay in the order of their processes.
-    pub(super) fn apply(self, rows: &mut [Row]) {
-        let most = |row: &Row| {
+    pub(super) fn apply(self, rows: &mut [ConnectionRow]) {
+        let most = |row: &ConnectionRow| {
             let sum = |a: Option<f64>, b: Option<f64>| a.unwrap_or(0.0) + b.unwrap_or(0.0);
             match self {
                 Self::Rate => sum(row.send_bits_per_second, row.receive_bits_per_second),
@@ -120,12 +120,12 @@ impl View {
             Cell::from(if column.is_number { line.right_aligned() } else { line })
         };
         let head = columns.iter().map(|column| cell(column, column.name.to_owned()));
-        let head = TableRow::new(head.collect::<Vec<_>>()).style(Style::new().reversed());
+        let head = Row::new(head.collect::<Vec<_>>()).style(Style::new().reversed());
         let rows = sample.connections.iter().skip(self.first_row).map(|row| {
             let cells = columns
                 .iter()
                 .map(|column| cell(column, printable(&(column.of)(row, &self.names))));
-            TableRow::new(cells.collect::<Vec<_>>())
+            Row::new(cells.collect::<Vec<_>>())
         });
         let widths = columns.iter().map(|column| match column.width {
             // The last one takes what is left.

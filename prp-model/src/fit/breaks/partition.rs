@@ -20,7 +20,7 @@ const ROUNDING: f64 = 1e-13;
 
 /// What was measured of each size.
 #[derive(Clone, Debug)]
-pub(super) struct Curve {
+pub(super) struct SizeSums {
     pub(super) sizes: Vec<f64>,
     pub(super) sums: Vec<Sums>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Pieces {
     lines: Vec<(f64, f64)>,
 }
 
-impl Curve {
+impl SizeSums {
     /// As many pieces as the number of measurements asks for.
     pub(super) fn pieces(&self, most: usize, rows: usize) -> Option<Pieces> {
         let most = most.min((self.sizes.len() / PIECE).checked_sub(1)?);

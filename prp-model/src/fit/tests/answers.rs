@@ -1,5 +1,5 @@
 use super::scatter::{Scatter, one_way, powers, sample};
-use crate::fit::{Estimate, Fit, FitError, Kind, Model, Options, Sample, Setting, fit};
+use crate::fit::{Estimate, Fit, FitError, Model, Options, Sample, Setting, TimeKind, fit};
 use crate::point::TwoPiece;
 use crate::unit::{Bytes, Hops, Seconds, SecondsPerByte};
 
@@ -97,11 +97,11 @@ fn loggp__a_ping_pong_tells_neither_o_nor_g() {
 fn loggp__a_gap_no_larger_than_the_overhead_is_not_determined() {
     let rows =
         [1, 2, 4, 8].map(|messages| Setting { messages, ..Setting::one_way(Bytes::new(1.0)) });
-    let send = Setting { kind: Kind::Send, ..rows[0] };
+    let send = Setting { kind: TimeKind::Send, ..rows[0] };
     let mut scatter = Scatter::new(2);
     let law = |at: &Setting| match at.kind {
-        Kind::Send => 3e-6,
-        Kind::OneWay => 20e-6 + 3e-6 * f64::from(at.messages + 1),
+        TimeKind::Send => 3e-6,
+        TimeKind::OneWay => 20e-6 + 3e-6 * f64::from(at.messages + 1),
     };
     let settings: Vec<_> = rows.into_iter().chain([send]).collect();
     let samples: Vec<_> =

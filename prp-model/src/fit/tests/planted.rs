@@ -2,7 +2,7 @@
 //! parameter holds the truth in 93 to 97 % of them.
 
 use super::scatter::{Scatter, one_way, powers};
-use crate::fit::{Kind, Model, Options, Setting, fit};
+use crate::fit::{Model, Options, Setting, TimeKind, fit};
 use crate::point::{Hyperbolic, Linear, LogGp, LogP, Packet, TwoPiece};
 use crate::unit::{Bytes, Hops, Seconds, SecondsPerByte};
 
@@ -231,7 +231,7 @@ fn planted__hyperbolic_over_routers() {
 /// everything.
 fn log_settings(sizes: &[f64]) -> Vec<Setting> {
     let rows = |messages| one_way(sizes).into_iter().map(move |at| Setting { messages, ..at });
-    let sends = one_way(sizes).into_iter().map(|at| Setting { kind: Kind::Send, ..at });
+    let sends = one_way(sizes).into_iter().map(|at| Setting { kind: TimeKind::Send, ..at });
     [1, 2, 4, 8].into_iter().flat_map(rows).chain(sends).collect()
 }
 
@@ -246,8 +246,8 @@ fn planted__logp() {
         times: 10,
         part: 0.03,
         law: &|at| match at.kind {
-            Kind::OneWay => law.time(at.messages).number(),
-            Kind::Send => law.sending_time(at.messages).number(),
+            TimeKind::OneWay => law.time(at.messages).number(),
+            TimeKind::Send => law.sending_time(at.messages).number(),
         },
         truth: &[("L", 20e-6), ("o", 3e-6), ("g", 5e-6)],
         predicted: vec![Setting { messages: 3, ..at(8.0) }],
@@ -267,8 +267,8 @@ fn planted__loggp() {
         times: 3,
         part: 0.03,
         law: &|at| match at.kind {
-            Kind::OneWay => law.time(at.size, at.messages).number(),
-            Kind::Send => f64::from(at.messages) * law.overhead.number(),
+            TimeKind::OneWay => law.time(at.size, at.messages).number(),
+            TimeKind::Send => f64::from(at.messages) * law.overhead.number(),
         },
         truth: &[("L", 20e-6), ("o", 3e-6), ("g", 5e-6), ("G", 8e-9)],
         predicted: vec![at(4000.0)],

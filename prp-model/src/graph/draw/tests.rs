@@ -1,7 +1,7 @@
 use roxmltree::{Document, Node};
 
 use super::COLUMN;
-use crate::graph::{Graph, Kind, NOTHING, Parts};
+use crate::graph::{Graph, NOTHING, Parts, PatternKind};
 
 const FIGURE_7: &str = include_str!("../../../graphs/figure-7.toml");
 
@@ -72,7 +72,7 @@ fn timeline__has_a_bar_for_each_end_of_a_message() {
         byte: crate::unit::SecondsPerByte::new(b),
     };
     let parts = Parts { workstation: block(1.0, 0.0), network: block(0.5, 0.0), delay: NOTHING };
-    let order = parts.graph(Kind::TreeBroadcast, 11, true).reduce().order.expect("an order");
+    let order = parts.graph(PatternKind::TreeBroadcast, 11, true).reduce().order.expect("an order");
     let svg = order.timeline.svg();
     let document = Document::parse(&svg).expect("XML");
     let filled = document

@@ -2,11 +2,11 @@
 
 use toml::Spanned;
 
-use super::schema::{Block, File, Message, Network, PathPart, Pattern, Primitive};
+use super::schema::{BlockTable, File, MessageTable, Network, PathPart, Pattern};
 use super::{GraphError, line_of};
 use crate::graph::algebra;
 use crate::graph::definition::{self, Graph, Node, Path};
-use crate::graph::pattern::{self, Kind};
+use crate::graph::pattern::{self, PatternKind};
 use crate::unit::{Seconds, SecondsPerByte};
 
 /// More processes than this make more messages than a reader of the answer wants.
@@ -26,10 +26,6 @@ impl Checker<'_> {
             }
             return self.pattern(file, pattern);
         }
-        let primitive = match file.primitive {
-            Primitive::Preemptive => definition::Primitive::Preemptive,
-            Primitive::NonPreemptive => definition::Primitive::NonPreemptive,
-        };
         let blocks = self.blocks(&file.block)?;
         if file.message.is_empty() {
             let line = self.text.lines().count().max(1);
@@ -41,7 +37,7 @@ impl Checker<'_> {
             messages.push(self.message(message.as_ref(), &blocks, &messages)?);
         }
         let ordered = file.ordered || messages.iter().any(|message| !message.after.is_empty());
-        Ok(Graph { blocks, messages, primitive, ordered })
+        Ok(Graph { blocks, messages, primitive: file.primitive, ordered })
     }
 
     fn wrong<T, U>(
@@ -54,7 +50,7 @@ impl Checker<'_> {
         Err(GraphError { line, what: what.into(), fix: fix.into() })
     }
 
-    fn blocks(&self, blocks: &[Spanned<Block>]) -> Result<Vec<Node>, GraphError> {
+    fn blocks(&self, blocks: &[Spanned<BlockTable>]) -> Result<Vec<Node>, GraphError> {
         let mut nodes: Vec<Node> = Vec::new();
         for block in blocks.iter().map(Spanned::as_ref) {
             let symbol = block.name.get_ref().clone();
@@ -87,7 +83,7 @@ impl Checker<'_> {
         Ok(nodes)
     }
 
-    fn block(&self, block: &Block) -> Result<algebra::Block, GraphError> {
+    fn block(&self, block: &BlockTable) -> Result<algebra::Block, GraphError> {
         for (name, value) in [("a", &block.a), ("b", &block.b)] {
             if !(*value.get_ref() >= 0.0 && value.get_ref().is_finite()) {
                 let what = format!("{name} = {} is no time", value.get_ref());
@@ -100,7 +96,7 @@ impl Checker<'_> {
 
     fn message(
         &self,
-        message: &Message,
+        message: &MessageTable,
         blocks: &[Node],
         before: &[definition::Message],
     ) -> Result<definition::Message, GraphError> {
@@ -206,10 +202,10 @@ impl Checker<'_> {
             );
         }
         let kind = match kind.get_ref().as_str() {
-            "tree-broadcast" => Kind::TreeBroadcast,
-            "flat-broadcast" => Kind::FlatBroadcast,
-            "synchronisation" | "reduction" => Kind::Reduction,
-            "pairs" => Kind::Pairs,
+            "tree-broadcast" => PatternKind::TreeBroadcast,
+            "flat-broadcast" => PatternKind::FlatBroadcast,
+            "synchronisation" | "reduction" => PatternKind::Reduction,
+            "pairs" => PatternKind::Pairs,
             "neighbours" => {
                 let Some(number) = neighbours else {
                     return self.wrong(
@@ -222,7 +218,7 @@ impl Checker<'_> {
                     let what = format!("{} neighbours among {count} processes", number.get_ref());
                     return self.wrong(number, what, format!("1 to {}", count - 1));
                 }
-                Kind::Neighbours(*number.get_ref())
+                PatternKind::Neighbours(*number.get_ref())
             }
             other => {
                 let fix = "tree-broadcast, flat-broadcast, synchronisation, reduction, neighbours or pairs";

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::graph::Primitive;
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
@@ -11,23 +13,15 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) ordered: bool,
     #[serde(default)]
-    pub(super) block: Vec<Spanned<Block>>,
+    pub(super) block: Vec<Spanned<BlockTable>>,
     #[serde(default)]
-    pub(super) message: Vec<Spanned<Message>>,
+    pub(super) message: Vec<Spanned<MessageTable>>,
     pub(super) pattern: Option<Spanned<Pattern>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Primitive {
-    Preemptive,
-    #[default]
-    NonPreemptive,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Block {
+pub(super) struct BlockTable {
     pub(super) name: Spanned<String>,
     pub(super) a: Spanned<f64>,
     pub(super) b: Spanned<f64>,
@@ -37,7 +31,7 @@ pub(super) struct Block {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Message {
+pub(super) struct MessageTable {
     pub(super) name: Spanned<String>,
     pub(super) from: String,
     pub(super) to: Spanned<String>,

@@ -15,7 +15,7 @@ fn parts() -> Parts {
     Parts { workstation: block(W.0, W.1), network: block(C.0, C.1), delay: block(L, 0.0) }
 }
 
-fn reduced(kind: Kind, processes: u32) -> Reduction {
+fn reduced(kind: PatternKind, processes: u32) -> Reduction {
     parts().graph(kind, processes, true).reduce()
 }
 
@@ -32,7 +32,7 @@ fn expressions(reduction: &Reduction) -> (String, String) {
 
 #[test]
 fn tree_broadcast__of_11_is_the_paper_s() {
-    let reduction = reduced(Kind::TreeBroadcast, 11);
+    let reduction = reduced(PatternKind::TreeBroadcast, 11);
     let (small, large) = expressions(&reduction);
     assert_eq!(small, "8 a_W + 3 a_C + 3 a_L");
     assert_eq!(large, "2 max(b_C, b_W) + max(2 b_C, b_W) + 2 max(3 b_C, b_W)");
@@ -49,7 +49,7 @@ fn tree_broadcast__of_11_is_the_paper_s() {
 #[test]
 fn tree_broadcast__of_complete_trees() {
     for height in 1..6_u32 {
-        let reduction = reduced(Kind::TreeBroadcast, (2 << height) - 1);
+        let reduction = reduced(PatternKind::TreeBroadcast, (2 << height) - 1);
         let each = 3.0 * W.0 + C.0 + L;
         assert!(near(reduction.whole.fixed.number(), f64::from(height) * each), "{height}");
     }
@@ -59,12 +59,12 @@ fn tree_broadcast__of_complete_trees() {
 #[test]
 fn flat_broadcast__of_any_number_is_the_paper_s() {
     for others in [1, 2, 10, 63] {
-        let reduction = reduced(Kind::FlatBroadcast, others + 1);
+        let reduction = reduced(PatternKind::FlatBroadcast, others + 1);
         let count = f64::from(others);
         assert!(near(reduction.whole.fixed.number(), (count + 1.0) * W.0 + C.0 + L));
         assert!(near(reduction.whole.byte.number(), count * C.1.max(W.1)));
     }
-    let (small, large) = expressions(&reduced(Kind::FlatBroadcast, 11));
+    let (small, large) = expressions(&reduced(PatternKind::FlatBroadcast, 11));
     assert_eq!(small, "11 a_W + a_C + a_L");
     assert_eq!(large, "10 max(b_C, b_W)");
 }
@@ -73,14 +73,14 @@ fn flat_broadcast__of_any_number_is_the_paper_s() {
 #[test]
 fn least_fixed__is_the_busiest_block() {
     let least = |parts: Parts, kind| parts.graph(kind, 8, true).least_fixed().number();
-    for kind in [Kind::TreeBroadcast, Kind::FlatBroadcast] {
+    for kind in [PatternKind::TreeBroadcast, PatternKind::FlatBroadcast] {
         let slow = Parts { network: block(1000.0, 0.0), ..parts() };
         assert!(near(least(slow, kind), 7.0 * 1000.0), "{kind:?}");
     }
-    assert!(near(least(parts(), Kind::FlatBroadcast), 7.0 * W.0));
+    assert!(near(least(parts(), PatternKind::FlatBroadcast), 7.0 * W.0));
     // Process 1 receives one and sends two.
-    assert!(near(least(parts(), Kind::TreeBroadcast), 3.0 * W.0));
-    assert!(near(least(parts(), Kind::Reduction), 14.0 * C.0.max(9.0 / 14.0 * W.0)));
+    assert!(near(least(parts(), PatternKind::TreeBroadcast), 3.0 * W.0));
+    assert!(near(least(parts(), PatternKind::Reduction), 14.0 * C.0.max(9.0 / 14.0 * W.0)));
 }
 
 /// Where the network is the bottleneck no broadcast is better for large messages than the flat one.
@@ -89,15 +89,15 @@ fn flat_broadcast__is_the_best_on_a_slow_network() {
     let parts = Parts { network: block(1.0, 2.0), ..parts() };
     for processes in 2..40 {
         let of = |kind| parts.graph(kind, processes, true).reduce().whole.byte.number();
-        assert!(near(of(Kind::FlatBroadcast), f64::from(processes - 1) * 2.0));
-        assert!(of(Kind::TreeBroadcast) >= of(Kind::FlatBroadcast) * (1.0 - 1e-12));
+        assert!(near(of(PatternKind::FlatBroadcast), f64::from(processes - 1) * 2.0));
+        assert!(of(PatternKind::TreeBroadcast) >= of(PatternKind::FlatBroadcast) * (1.0 - 1e-12));
     }
 }
 
 /// Section 3.2: 19 a_W + 4 a_C + 4 a_L.
 #[test]
 fn reduction__of_11_is_the_paper_s() {
-    let reduction = reduced(Kind::Reduction, 11);
+    let reduction = reduced(PatternKind::Reduction, 11);
     let (small, large) = expressions(&reduction);
     assert_eq!(small, "19 a_W + 4 a_C + 4 a_L");
     // The paper has no large messages here; by its rule a parent receives from one child after the
@@ -112,7 +112,7 @@ fn reduction__of_11_is_the_paper_s() {
 /// paper has b_W, which is the same wherever a workstation is not N times slower than the network.
 #[test]
 fn neighbours__of_16_with_4_are_the_paper_s() {
-    let reduction = reduced(Kind::Neighbours(4), 16);
+    let reduction = reduced(PatternKind::Neighbours(4), 16);
     for message in &reduction.messages {
         assert!(near(message.total.fixed.number(), 8.0 * W.0 + 64.0 * C.0 + L), "{message:?}");
         assert!(near(message.total.byte.number(), 64.0 * C.1), "{message:?}");
@@ -124,7 +124,7 @@ fn neighbours__of_16_with_4_are_the_paper_s() {
 /// With a switch only messages to one receiver meet on a link.
 #[test]
 fn neighbours__over_a_switch() {
-    let reduction = parts().graph(Kind::Neighbours(4), 16, false).reduce();
+    let reduction = parts().graph(PatternKind::Neighbours(4), 16, false).reduce();
     let message = &reduction.messages[0].total;
     assert!(near(message.fixed.number(), 8.0 * W.0 + 4.0 * C.0 + L));
     assert!(near(message.byte.number(), 4.0 * W.1.max(C.1)));
@@ -134,7 +134,7 @@ fn neighbours__over_a_switch() {
 #[test]
 fn pairs__are_equation_16() {
     for pairs in 1..9 {
-        let reduction = parts().graph(Kind::Pairs, 2 * pairs, true).reduce();
+        let reduction = parts().graph(PatternKind::Pairs, 2 * pairs, true).reduce();
         let count = f64::from(pairs);
         assert!(near(reduction.whole.fixed.number(), 2.0 * W.0 + count * C.0 + L));
         assert!(near(reduction.whole.byte.number(), W.1.max(count * C.1)));
@@ -185,14 +185,14 @@ fn figure_20__its_third_row_follows_from_the_first_two() {
 
 #[test]
 fn graph__of_two_processes() {
-    for kind in [Kind::TreeBroadcast, Kind::FlatBroadcast] {
+    for kind in [PatternKind::TreeBroadcast, PatternKind::FlatBroadcast] {
         let reduction = reduced(kind, 2);
         assert!(near(reduction.whole.fixed.number(), 2.0 * W.0 + C.0 + L));
         assert!(near(reduction.whole.byte.number(), W.1));
     }
-    let graph: Graph = parts().graph(Kind::Reduction, 2, true);
+    let graph: Graph = parts().graph(PatternKind::Reduction, 2, true);
     assert_eq!(graph.processes().len(), 2);
     let nothing = Parts { workstation: NOTHING, network: NOTHING, delay: NOTHING };
-    let reduction = nothing.graph(Kind::Reduction, 9, true).reduce();
+    let reduction = nothing.graph(PatternKind::Reduction, 9, true).reduce();
     assert_eq!(reduction.whole, NOTHING);
 }

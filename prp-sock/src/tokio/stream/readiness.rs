@@ -12,7 +12,7 @@ use tokio::io::Ready;
 use super::super::waiting::WaitFuture;
 use super::PrpStream;
 use crate::engine::{Core, Interest, Wait};
-use crate::stream::Inner;
+use crate::stream::StreamInner;
 use crate::sys::baton::LockClass;
 
 impl PrpStream {
@@ -112,11 +112,15 @@ impl PrpStream {
     }
 }
 
-fn reads_at_once(core: &mut Core, _: &mut Instant, stream: &Inner) -> Option<io::Result<()>> {
+fn reads_at_once(core: &mut Core, _: &mut Instant, stream: &StreamInner) -> Option<io::Result<()>> {
     core.endpoint.is_readable(stream.conn).then_some(Ok(()))
 }
 
-fn writes_at_once(core: &mut Core, _: &mut Instant, stream: &Inner) -> Option<io::Result<()>> {
+fn writes_at_once(
+    core: &mut Core,
+    _: &mut Instant,
+    stream: &StreamInner,
+) -> Option<io::Result<()>> {
     core.endpoint.is_writable(stream.conn).then_some(Ok(()))
 }
 

@@ -22,7 +22,7 @@ fn part(follower: &mut Follower, seq: u32, at: u16, total: u16, text: &str) -> S
     packet(follower, seq, Flags::CTL, &[&head.emit(), text.as_bytes()])
 }
 
-fn take(direction: &mut Direction, segments: &[(u32, &str)]) -> String {
+fn take(direction: &mut SentBytes, segments: &[(u32, &str)]) -> String {
     let mut all = Vec::new();
     for (seq, text) in segments {
         all.extend(direction.take(Seq::new(*seq), text.as_bytes()));
@@ -32,7 +32,7 @@ fn take(direction: &mut Direction, segments: &[(u32, &str)]) -> String {
 
 #[test]
 fn take__each_byte_once_and_in_order() {
-    let mut direction = Direction::default();
+    let mut direction = SentBytes::default();
     let segments = [(7, "a"), (9, "c"), (8, "b"), (8, "b"), (7, "a"), (11, "e"), (10, "d")];
     assert_eq!(take(&mut direction, &segments), "abcde");
     assert!(direction.kept.is_empty() && direction.missing == 0);
@@ -40,7 +40,7 @@ fn take__each_byte_once_and_in_order() {
 
 #[test]
 fn take__goes_on_after_what_a_capture_lacks() {
-    let mut direction = Direction::default();
+    let mut direction = SentBytes::default();
     assert_eq!(take(&mut direction, &[(1, "a")]), "a");
     // The second is missing.
     let later = MOST_KEPT as u32 + 1;

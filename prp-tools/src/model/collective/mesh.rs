@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use prp_sock::{Builder, Port, PrpListener, PrpStream};
 
-use super::Transport;
+use super::MeshTransport;
 use crate::accepting::is_broken;
 use crate::exit::{Code, Failure};
 
@@ -73,7 +73,7 @@ enum Link {
     Tcp(TcpStream),
 }
 
-enum Listener {
+enum MeshListener {
     Prp(PrpListener),
     Tcp(TcpListener),
 }
@@ -81,7 +81,7 @@ enum Listener {
 impl Mesh {
     /// Connects to all processes before this one, and waits for those after it.
     pub(super) fn join(
-        transport: Transport,
+        transport: MeshTransport,
         rank: usize,
         addresses: &[ProcessAddress],
         hosts: &Path,
@@ -89,7 +89,7 @@ impl Mesh {
         let own = &addresses[rank];
         let here = |e: io::Error| Failure::network(format_args!("listening at {own}"), &e);
         let prp = prp(hosts, addresses.len());
-        let listener = Listener::open(transport, own, &prp).map_err(here)?;
+        let listener = MeshListener::open(transport, own, &prp).map_err(here)?;
         let mut links: Vec<Option<Link>> = addresses.iter().map(|_| None).collect();
         for (at, address) in addresses.iter().enumerate().take(rank) {
             let there = |e: io::Error| Failure::network(address, &e);
@@ -163,11 +163,11 @@ impl Mesh {
     }
 }
 
-impl Listener {
-    fn open(transport: Transport, address: &ProcessAddress, prp: &Builder) -> io::Result<Self> {
+impl MeshListener {
+    fn open(transport: MeshTransport, address: &ProcessAddress, prp: &Builder) -> io::Result<Self> {
         match transport {
-            Transport::Prp => prp.bind(Port::new(address.port)).map(Self::Prp),
-            Transport::Tcp => TcpListener::bind(resolve(address)?).map(Self::Tcp),
+            MeshTransport::Prp => prp.bind(Port::new(address.port)).map(Self::Prp),
+            MeshTransport::Tcp => TcpListener::bind(resolve(address)?).map(Self::Tcp),
         }
     }
 
@@ -212,11 +212,11 @@ fn resolve(address: &ProcessAddress) -> io::Result<SocketAddr> {
 }
 
 /// A connection to a process that may not listen yet.
-fn connect(transport: Transport, address: &ProcessAddress, prp: &Builder) -> io::Result<Link> {
+fn connect(transport: MeshTransport, address: &ProcessAddress, prp: &Builder) -> io::Result<Link> {
     let deadline = Instant::now() + ARRIVAL;
     let once = || match transport {
-        Transport::Prp => prp.connect(address.to_string()).map(Link::Prp),
-        Transport::Tcp => {
+        MeshTransport::Prp => prp.connect(address.to_string()).map(Link::Prp),
+        MeshTransport::Tcp => {
             let stream = TcpStream::connect(resolve(address)?)?;
             stream.set_nodelay(true)?;
             Ok(Link::Tcp(stream))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use prp_model::fit::Model;
-use prp_model::graph::{Cluster, Kind};
+use prp_model::graph::{Cluster, PatternKind};
 use prp_model::unit::{Bytes, Seconds, with_prefix};
 use serde_json::{Value, json};
 
@@ -22,13 +22,13 @@ struct Measured {
 }
 
 /// The pattern of a name.
-pub(in crate::model) fn kind(name: &str) -> Option<Kind> {
+pub(in crate::model) fn kind(name: &str) -> Option<PatternKind> {
     match name {
-        "tree-broadcast" => Some(Kind::TreeBroadcast),
-        "flat-broadcast" => Some(Kind::FlatBroadcast),
-        "reduction" => Some(Kind::Reduction),
-        "neighbours" => Some(Kind::Neighbours(2)),
-        "pairs" => Some(Kind::Pairs),
+        "tree-broadcast" => Some(PatternKind::TreeBroadcast),
+        "flat-broadcast" => Some(PatternKind::FlatBroadcast),
+        "reduction" => Some(PatternKind::Reduction),
+        "neighbours" => Some(PatternKind::Neighbours(2)),
+        "pairs" => Some(PatternKind::Pairs),
         _ => None,
     }
 }

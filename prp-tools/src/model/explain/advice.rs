@@ -3,7 +3,7 @@
 use prp_model::fit::{Fit, Setting};
 use prp_model::unit::{Bytes, Hops, with_prefix};
 
-use super::terms::{Kind, Term};
+use super::terms::{Term, TermKind};
 
 /// A part that is worth advice: a smaller one is not what dominates.
 const WORTH: f64 = 0.25;
@@ -14,7 +14,7 @@ const TOGETHER: f64 = 10.0;
 /// What would help, by the parts of the time.
 pub(super) fn of(fit: &Fit, at: &Setting, terms: &[Term]) -> Vec<String> {
     let total: f64 = terms.iter().map(|term| term.seconds).sum();
-    let part = |kind: Kind| {
+    let part = |kind: TermKind| {
         let of_kind = terms.iter().filter(|term| term.kind == kind);
         of_kind.map(|term| term.seconds).sum::<f64>() / total
     };
@@ -23,7 +23,7 @@ pub(super) fn of(fit: &Fit, at: &Setting, terms: &[Term]) -> Vec<String> {
         fit.predict(&at).0.number()
     };
     let (size, mut lines) = (at.size.number(), Vec::new());
-    let fixed = part(Kind::Message) + part(Kind::Padding);
+    let fixed = part(TermKind::Message) + part(TermKind::Padding);
     if fixed >= WORTH && size > 0.0 {
         let one = time(TOGETHER * size, at.hops) / TOGETHER;
         lines.push(format!(
@@ -32,14 +32,14 @@ pub(super) fn of(fit: &Fit, at: &Setting, terms: &[Term]) -> Vec<String> {
             one / total * 100.0
         ));
     }
-    if part(Kind::Message) >= WORTH {
-        let start = part(Kind::Message) * total;
+    if part(TermKind::Message) >= WORTH {
+        let start = part(TermKind::Message) * total;
         lines.push(format!(
             "spinning: up to a wake-up at each end of the {} at the start; measure with --wait spin",
             with_prefix(start, "s")
         ));
     }
-    if part(Kind::Packet) >= WORTH {
+    if part(TermKind::Packet) >= WORTH {
         lines.push("larger packets: a larger MTU makes fewer of them".to_owned());
     }
     if at.hops > Hops::new(0.0) {
@@ -50,8 +50,8 @@ pub(super) fn of(fit: &Fit, at: &Setting, terms: &[Term]) -> Vec<String> {
             with_prefix(saved, "s")
         ));
     }
-    if part(Kind::Byte) >= WORTH {
-        let bytes = part(Kind::Byte) * 100.0;
+    if part(TermKind::Byte) >= WORTH {
+        let bytes = part(TermKind::Byte) * 100.0;
         lines.push(format!(
             "fewer bytes, or another carrier: bytes are {bytes:.0} %, and no message is quicker than those; \
              compare MTU, offloads and transports with prp perf"

@@ -7,12 +7,12 @@ use prp_model::fit::{Fit, Model, Setting};
 pub(super) struct Term {
     pub(super) name: &'static str,
     pub(super) seconds: f64,
-    pub(super) kind: Kind,
+    pub(super) kind: TermKind,
 }
 
 /// What a part grows with.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum TermKind {
     /// The number of messages.
     Message,
     /// The number of packets.
@@ -35,42 +35,42 @@ pub(super) fn of(fit: &Fit, at: &Setting) -> Vec<Term> {
     let (x, total) = (at.size.number(), fit.predict(at).0.number() - routers);
     let mut terms = match fit.model {
         Model::Linear => vec![
-            term("start of a message (alpha)", value("alpha"), Kind::Message),
-            term("its bytes (beta n)", value("beta") * x, Kind::Byte),
-            term("routers (gamma h)", value("gamma") * at.hops.number(), Kind::Hop),
+            term("start of a message (alpha)", value("alpha"), TermKind::Message),
+            term("its bytes (beta n)", value("beta") * x, TermKind::Byte),
+            term("routers (gamma h)", value("gamma") * at.hops.number(), TermKind::Hop),
         ],
         Model::Prp => two_piece(fit, x, total),
         Model::Packet => {
             let bytes = value("m") * x;
             vec![
-                term("its packets (a ceil(x/p))", total - bytes, Kind::Packet),
-                term("its bytes (m x)", bytes, Kind::Byte),
+                term("its packets (a ceil(x/p))", total - bytes, TermKind::Packet),
+                term("its bytes (m x)", bytes, TermKind::Byte),
             ]
         }
         Model::Hyperbolic => {
             let bytes = value("b") * x;
             vec![
-                term("start of a message (a^2/(a + b x))", total - bytes, Kind::Message),
-                term("its bytes (b x)", bytes, Kind::Byte),
+                term("start of a message (a^2/(a + b x))", total - bytes, TermKind::Message),
+                term("its bytes (b x)", bytes, TermKind::Byte),
             ]
         }
-        Model::LogP => vec![term("latency and both ends (L + 2 o)", total, Kind::Message)],
+        Model::LogP => vec![term("latency and both ends (L + 2 o)", total, TermKind::Message)],
         Model::LogGp => {
             let bytes = value("G") * (x - 1.0).max(0.0);
             vec![
-                term("latency and both ends (L + 2 o)", total - bytes, Kind::Message),
-                term("its bytes ((n - 1) G)", bytes, Kind::Byte),
+                term("latency and both ends (L + 2 o)", total - bytes, TermKind::Message),
+                term("its bytes ((n - 1) G)", bytes, TermKind::Byte),
             ]
         }
         Model::Blocks => {
             let bytes = value("b").max(value("b_c")) * x;
             vec![
-                term("start of a message", total - bytes, Kind::Message),
-                term("its bytes", bytes, Kind::Byte),
+                term("start of a message", total - bytes, TermKind::Message),
+                term("its bytes", bytes, TermKind::Byte),
             ]
         }
     };
-    terms.push(term("routers (gamma h)", routers, Kind::Hop));
+    terms.push(term("routers (gamma h)", routers, TermKind::Hop));
     terms.into_iter().filter(|term| term.seconds > 0.0).collect()
 }
 
@@ -81,16 +81,20 @@ fn two_piece(fit: &Fit, x: f64, total: f64) -> Vec<Term> {
     let term = |name, seconds, kind| Term { name, seconds, kind };
     let Some((small, large)) = value("B0").zip(value("B1")) else {
         return vec![
-            term("start of a message (L')", start, Kind::Message),
-            term("its bytes (N/B1)", total - start, Kind::Byte),
+            term("start of a message (L')", start, TermKind::Message),
+            term("its bytes (N/B1)", total - start, TermKind::Byte),
         ];
     };
     let (processor, network) = (x / small, x / large - x / small);
     vec![
-        term("start of a message (a)", start, Kind::Message),
-        term("what fills the smallest frame", total - start - processor - network, Kind::Padding),
-        term("its bytes at the processors (N/B_CPU)", processor, Kind::Byte),
-        term("its bytes in the network (N/B_N)", network, Kind::Byte),
+        term("start of a message (a)", start, TermKind::Message),
+        term(
+            "what fills the smallest frame",
+            total - start - processor - network,
+            TermKind::Padding,
+        ),
+        term("its bytes at the processors (N/B_CPU)", processor, TermKind::Byte),
+        term("its bytes in the network (N/B_N)", network, TermKind::Byte),
     ]
 }
 

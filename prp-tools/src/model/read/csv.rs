@@ -1,13 +1,13 @@
 //! A header that names the columns, and one measurement a line.
 
-use prp_model::fit::{Kind, Sample};
+use prp_model::fit::{Sample, TimeKind};
 use prp_model::unit::{Bytes, Hops, Seconds};
 
 use super::ReadError;
 
 /// A column.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-enum Column {
+enum CsvColumn {
     Bytes,
     Seconds,
     Hops,
@@ -27,19 +27,19 @@ pub(super) fn samples(text: &str) -> Result<Vec<Sample>, ReadError> {
     lines.map(|(at, line)| sample(at, line, &columns)).collect()
 }
 
-fn columns(at: usize, header: &str) -> Result<Vec<Column>, ReadError> {
+fn columns(at: usize, header: &str) -> Result<Vec<CsvColumn>, ReadError> {
     let column = |name: &str| match name.trim() {
-        "bytes" => Ok(Column::Bytes),
-        "seconds" => Ok(Column::Seconds),
-        "hops" => Ok(Column::Hops),
-        "messages" => Ok(Column::Messages),
-        "pairs" => Ok(Column::Pairs),
-        "kind" => Ok(Column::Kind),
-        "round" => Ok(Column::Round),
+        "bytes" => Ok(CsvColumn::Bytes),
+        "seconds" => Ok(CsvColumn::Seconds),
+        "hops" => Ok(CsvColumn::Hops),
+        "messages" => Ok(CsvColumn::Messages),
+        "pairs" => Ok(CsvColumn::Pairs),
+        "kind" => Ok(CsvColumn::Kind),
+        "round" => Ok(CsvColumn::Round),
         other => Err(ReadError::at(at, format!("no column {other:?}: there are {COLUMNS}"))),
     };
-    let columns: Vec<Column> = header.split(',').map(column).collect::<Result<_, _>>()?;
-    for needed in [Column::Bytes, Column::Seconds] {
+    let columns: Vec<CsvColumn> = header.split(',').map(column).collect::<Result<_, _>>()?;
+    for needed in [CsvColumn::Bytes, CsvColumn::Seconds] {
         if !columns.contains(&needed) {
             return Err(ReadError::at(at, "the header needs bytes and seconds"));
         }
@@ -47,7 +47,7 @@ fn columns(at: usize, header: &str) -> Result<Vec<Column>, ReadError> {
     Ok(columns)
 }
 
-fn sample(at: usize, line: &str, columns: &[Column]) -> Result<Sample, ReadError> {
+fn sample(at: usize, line: &str, columns: &[CsvColumn]) -> Result<Sample, ReadError> {
     let cells: Vec<&str> = line.split(',').map(str::trim).collect();
     if cells.len() != columns.len() {
         let what = format!("{} cells under {} columns", cells.len(), columns.len());
@@ -62,16 +62,16 @@ fn sample(at: usize, line: &str, columns: &[Column]) -> Result<Sample, ReadError
     let mut sample = Sample::one_way(Bytes::new(0.0), Seconds::new(0.0));
     for (column, cell) in columns.iter().zip(cells) {
         match column {
-            Column::Bytes => sample.size = Bytes::new(number(cell, "size in bytes")?),
-            Column::Seconds => sample.time = Seconds::new(number(cell, "time in seconds")?),
-            Column::Hops => sample.hops = Some(Hops::new(number(cell, "number of hops")?)),
-            Column::Messages => sample.messages = count(cell, "number of messages")?,
-            Column::Pairs => sample.pairs = count(cell, "number of pairs")?,
-            Column::Round => sample.round = Some(count(cell, "number of a round")?),
-            Column::Kind => {
+            CsvColumn::Bytes => sample.size = Bytes::new(number(cell, "size in bytes")?),
+            CsvColumn::Seconds => sample.time = Seconds::new(number(cell, "time in seconds")?),
+            CsvColumn::Hops => sample.hops = Some(Hops::new(number(cell, "number of hops")?)),
+            CsvColumn::Messages => sample.messages = count(cell, "number of messages")?,
+            CsvColumn::Pairs => sample.pairs = count(cell, "number of pairs")?,
+            CsvColumn::Round => sample.round = Some(count(cell, "number of a round")?),
+            CsvColumn::Kind => {
                 sample.kind = match cell {
-                    "one-way" => Kind::OneWay,
-                    "send" => Kind::Send,
+                    "one-way" => TimeKind::OneWay,
+                    "send" => TimeKind::Send,
                     _ => return Err(no(cell, "kind: one-way or send")),
                 }
             }

@@ -1,5 +1,5 @@
 use super::*;
-use prp_model::fit::Kind;
+use prp_model::fit::TimeKind;
 
 fn pairs(text: &str) -> Vec<(f64, f64)> {
     let samples = parse(text, Format::Auto, "prp").unwrap_or_else(|error| panic!("{error}"));
@@ -21,7 +21,7 @@ fn csv__with_the_columns_that_it_has() {
     let text = "# made by hand\nbytes, hops, seconds, messages, kind, round, pairs\n\n8, 2, 1e-6, 4, send, 7, 3\n";
     let sample = parse(text, Format::Auto, "prp").expect("a measurement")[0];
     assert_eq!((sample.messages, sample.pairs, sample.round), (4, 3, Some(7)));
-    assert_eq!((sample.kind, sample.hops.map(|h| h.number())), (Kind::Send, Some(2.0)));
+    assert_eq!((sample.kind, sample.hops.map(|h| h.number())), (TimeKind::Send, Some(2.0)));
 }
 
 #[test]

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn finish__counts_every_sample() {
-    let mut sum = Sum { medians: vec![2.0, 1.0, 3.0], ..Sum::default() };
+    let mut sum = LatencySum { medians: vec![2.0, 1.0, 3.0], ..LatencySum::default() };
     for nanos in 1..=1000 {
         sum.all.record(nanos * 1000).expect("it grows");
     }

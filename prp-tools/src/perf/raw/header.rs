@@ -11,7 +11,7 @@ pub(super) const LEN: usize = 14 + OWN_LEN;
 /// What a frame is.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum RawFrameKind {
     /// Bytes, and the number of the frame.
     Data = 1,
     /// The number of the last frame that has come.
@@ -38,7 +38,7 @@ impl Header {
     }
 
     /// The headers of one frame.
-    pub(super) fn bytes(&self, kind: Kind, number: u32) -> [u8; LEN] {
+    pub(super) fn bytes(&self, kind: RawFrameKind, number: u32) -> [u8; LEN] {
         let mut bytes = self.template;
         bytes[18..22].copy_from_slice(&number.to_be_bytes());
         bytes[22] = kind as u8;
@@ -46,16 +46,16 @@ impl Header {
     }
 
     /// What a frame says that came from the other end of this leg; `None` for all others.
-    pub(super) fn parse<'a>(&self, frame: &'a [u8]) -> Option<(Kind, u32, &'a [u8])> {
+    pub(super) fn parse<'a>(&self, frame: &'a [u8]) -> Option<(RawFrameKind, u32, &'a [u8])> {
         let (head, payload) = frame.split_first_chunk::<LEN>()?;
         let from_peer = head[6..12] == self.template[..6];
         if !from_peer || head[14..18] != self.template[14..18] {
             return None;
         }
         let kind = match head[22] {
-            1 => Kind::Data,
-            2 => Kind::Credit,
-            3 => Kind::End,
+            1 => RawFrameKind::Data,
+            2 => RawFrameKind::Credit,
+            3 => RawFrameKind::End,
             _ => return None,
         };
         Some((kind, u32::from_be_bytes([head[18], head[19], head[20], head[21]]), payload))
@@ -73,7 +73,7 @@ mod tests {
     fn parse__reads_what_the_peer_wrote() {
         let (ours, theirs) =
             (Header::new(THEIRS, OURS, 0x88b6, 7), Header::new(OURS, THEIRS, 0x88b6, 7));
-        for kind in [Kind::Data, Kind::Credit, Kind::End] {
+        for kind in [RawFrameKind::Data, RawFrameKind::Credit, RawFrameKind::End] {
             let frame = [&theirs.bytes(kind, 0xdead_beef)[..], b"payload"].concat();
             assert_eq!(ours.parse(&frame), Some((kind, 0xdead_beef, &b"payload"[..])));
             // Expect: not from the peer, not of this leg, cut short, of no kind.

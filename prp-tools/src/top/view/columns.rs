@@ -1,6 +1,6 @@
 //! The columns of the table. Those that a terminal of 80 columns has room for are there always.
 
-use super::super::rates::Row;
+use super::super::rates::ConnectionRow;
 use super::numbers::{rtt, short};
 use crate::hosts::names::Names;
 
@@ -14,14 +14,18 @@ pub(super) struct Column {
     pub(super) is_number: bool,
     /// Narrower screens leave it out.
     pub(super) least_width: u16,
-    pub(super) of: fn(&Row, &Names) -> String,
+    pub(super) of: fn(&ConnectionRow, &Names) -> String,
 }
 
-const fn text(name: &'static str, width: u16, of: fn(&Row, &Names) -> String) -> Column {
+const fn text(name: &'static str, width: u16, of: fn(&ConnectionRow, &Names) -> String) -> Column {
     Column { name, width, is_number: false, least_width: 0, of }
 }
 
-const fn number(name: &'static str, width: u16, of: fn(&Row, &Names) -> String) -> Column {
+const fn number(
+    name: &'static str,
+    width: u16,
+    of: fn(&ConnectionRow, &Names) -> String,
+) -> Column {
     Column { name, width, is_number: true, least_width: 0, of }
 }
 

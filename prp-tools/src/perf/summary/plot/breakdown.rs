@@ -9,7 +9,7 @@ use super::{PlotResult, Runs, canvas};
 
 /// What a message of 64 bytes spends, in microseconds.
 #[derive(Copy, Clone, Debug, PartialEq)]
-pub(super) struct Parts {
+pub(super) struct LatencyParts {
     name: &'static str,
     /// System call, virtual wire, receiving ring.
     device: f64,
@@ -20,7 +20,7 @@ pub(super) struct Parts {
 }
 
 /// What is known.
-pub(super) fn parts(runs: &Runs) -> Vec<Parts> {
+pub(super) fn parts(runs: &Runs) -> Vec<LatencyParts> {
     let median = |wait: &str, transport: &str| {
         let path = format!("results.{transport}.p50_us.median");
         runs.number(&format!("latency.{wait}.64"), &path)
@@ -32,8 +32,8 @@ pub(super) fn parts(runs: &Runs) -> Vec<Parts> {
         let rest = |a: f64, b: f64| (a - b).max(0.0);
         let (prp_own, prp_sleep) = (rest(prp, raw), rest(prp_block, prp));
         Some(vec![
-            Parts { name: "PRP", device: raw, protocol: prp_own, waking: prp_sleep },
-            Parts { name: "TCP", device: 0.0, protocol: tcp, waking: rest(tcp_block, tcp) },
+            LatencyParts { name: "PRP", device: raw, protocol: prp_own, waking: prp_sleep },
+            LatencyParts { name: "TCP", device: 0.0, protocol: tcp, waking: rest(tcp_block, tcp) },
         ])
     };
     all().unwrap_or_default()
@@ -54,7 +54,7 @@ pub(super) fn draw(runs: &Runs, path: &Path) -> PlotResult {
         top,
         "microseconds",
     )?;
-    type Part = fn(&Parts) -> f64;
+    type Part = fn(&LatencyParts) -> f64;
     let kinds: [(&str, RGBColor, Part); 3] = [
         ("packet socket and wire (raw frames, spinning)", RGBColor(0x66, 0x6a, 0x73), |p| p.device),
         ("protocol (spinning, less that)", RGBColor(0x1b, 0x6c, 0xa8), |p| p.protocol),

@@ -43,7 +43,7 @@ fn breakdown__adds_up_to_the_blocking_latency() {
     let text = format!("{:?}", breakdown::parts(&runs()));
     assert_eq!(
         text,
-        "[Parts { name: \"PRP\", device: 1.0, protocol: 1.0, waking: 18.0 }, \
-         Parts { name: \"TCP\", device: 0.0, protocol: 6.0, waking: 54.0 }]"
+        "[LatencyParts { name: \"PRP\", device: 1.0, protocol: 1.0, waking: 18.0 }, \
+         LatencyParts { name: \"TCP\", device: 0.0, protocol: 6.0, waking: 54.0 }]"
     );
 }
