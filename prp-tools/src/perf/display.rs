@@ -1,13 +1,12 @@
 //! How a measurement gets on, for a user who watches standard error.
 
 use std::io::{self, IsTerminal};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Common;
+use super::meter;
 use super::transport::Transport;
 
 /// How often a rate is shown: it has to be read.
@@ -53,28 +52,16 @@ impl Display {
     pub(super) fn watch<T>(
         &self,
         transport: Transport,
-        bytes: impl Fn() -> u64 + Sync,
+        bytes: impl Fn() -> u64 + Send,
         work: impl FnOnce() -> T,
     ) -> T {
         if self.bar.is_hidden() {
             return work();
         }
-        thread::scope(|scope| {
-            let (stop, stopped) = channel::<()>();
-            let bytes = &bytes;
-            scope.spawn(move || {
-                let (mut then, mut before) = (Instant::now(), 0);
-                while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                    let (now, count) = (Instant::now(), bytes());
-                    let gbps = (count - before) as f64 * 8e-9 / (now - then).as_secs_f64();
-                    self.bar.set_message(format!("{transport} {gbps:.2} Gbit/s"));
-                    (then, before) = (now, count);
-                }
-            });
-            let done = work();
-            drop(stop);
-            done
-        })
+        let show = |interval: meter::Interval| {
+            self.bar.set_message(format!("{transport} {:.2} Gbit/s", interval.gbps));
+        };
+        meter::watch(INTERVAL, bytes, show, work)
     }
 }
 

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::conn::Conn;
+use super::meter::gbps;
 use super::{flow, parallel};
 
 /// Measures while threads of their own write to `conns`; what the measurement came to, and how many
@@ -40,7 +41,7 @@ pub(super) fn beside<T>(
         drop(measuring);
         let sent =
             threads.into_iter().map(|t| parallel::joined(t.join())).sum::<io::Result<u64>>()?;
-        Ok((came?, Some(sent as f64 * 8e-9 / begun.elapsed().as_secs_f64())))
+        Ok((came?, Some(gbps(sent, begun.elapsed().as_secs_f64()))))
     })
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Interval {
     begin: f64,
     end: f64,
     bytes: u64,
-    gbps: f64,
+    pub(super) gbps: f64,
 }
 
 /// Reads the counts of a leg while that lasts.
@@ -37,7 +37,7 @@ pub(super) struct Meter<'a> {
 impl Interval {
     /// `bytes` between `begin` and `end`, in seconds.
     fn new(begin: f64, end: f64, bytes: u64) -> Self {
-        Self { begin, end, bytes, gbps: bytes as f64 * 8e-9 / (end - begin).max(1e-9) }
+        Self { begin, end, bytes, gbps: gbps(bytes, end - begin) }
     }
 
     /// For people.
@@ -65,30 +65,7 @@ impl<'a> Meter<'a> {
         let Some(interval) = self.interval else {
             return display.watch(self.transport, || self.bytes(), work);
         };
-        let (stop, stopped) = mpsc::channel::<()>();
-        let (begun, at_first) = (Instant::now(), self.bytes());
-        thread::scope(|scope| {
-            let watcher = scope.spawn(move || {
-                let (mut found, mut then, mut before) = (Vec::new(), 0.0, at_first);
-                let mut is_over = false;
-                while !is_over {
-                    let next = begun + interval * (found.len() as u32 + 1);
-                    let left = next.saturating_duration_since(Instant::now());
-                    is_over = stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout);
-                    let (now, bytes) = (begun.elapsed().as_secs_f64(), self.bytes());
-                    // What is left at the end may be nothing.
-                    if !is_over || bytes > before {
-                        found.push(self.note(Interval::new(then, now, bytes - before)));
-                    }
-                    (then, before) = (now, bytes);
-                }
-                found
-            });
-            let done = work();
-            drop(stop);
-            intervals.extend(watcher.join().unwrap_or_default());
-            done
-        })
+        watch(interval, || self.bytes(), |interval| intervals.push(self.note(interval)), work)
     }
 
     fn bytes(&self) -> u64 {
@@ -102,6 +79,41 @@ impl<'a> Meter<'a> {
         }
         interval
     }
+}
+
+/// Gbit/s of `bytes` in `seconds`.
+pub(super) fn gbps(bytes: u64, seconds: f64) -> f64 {
+    bytes as f64 * 8e-9 / seconds.max(1e-9)
+}
+
+/// Does `work`, and tells `note` by how much what `bytes` gives grows in each `interval` of it.
+pub(super) fn watch<T>(
+    interval: Duration,
+    bytes: impl Fn() -> u64 + Send,
+    mut note: impl FnMut(Interval) + Send,
+    work: impl FnOnce() -> T,
+) -> T {
+    let (stop, stopped) = mpsc::channel::<()>();
+    let (begun, at_first) = (Instant::now(), bytes());
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let (mut next, mut then, mut before) = (begun + interval, 0.0, at_first);
+            let mut is_over = false;
+            while !is_over {
+                let left = next.saturating_duration_since(Instant::now());
+                is_over = stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout);
+                let (now, bytes) = (begun.elapsed().as_secs_f64(), bytes());
+                // What is left at the end may be nothing.
+                if !is_over || bytes > before {
+                    note(Interval::new(then, now, bytes - before));
+                }
+                (next, then, before) = (next + interval, now, bytes);
+            }
+        });
+        let done = work();
+        drop(stop);
+        done
+    })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::conn::Conn;
 use super::control::{Amount, Outcome, Work};
 use super::display::Display;
-use super::meter::{Interval, Meter};
+use super::meter::{Interval, Meter, gbps};
 use super::report::{BothEnds, Figure, Report, losses};
 use super::rotation::Rotation;
 use super::session::{Leg, Session};
@@ -159,7 +159,7 @@ fn leg(
         streams(leg, args, sum, display)?
     };
     let bytes = ours.received + theirs.received;
-    let gbps = bytes as f64 * 8e-9 / elapsed;
+    let gbps = gbps(bytes, elapsed);
     sum.gbps.push(gbps);
     sum.bytes += bytes;
     sum.ends.add((ours, theirs));
