@@ -15,7 +15,7 @@
 //! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` opens and closes them |
 //! | `mirrors` | captures that get copies of what goes past their packet sockets |
 //! | `no_fast_paths` | in their place, in a build without the feature `fast-paths` |
-//! | `interface`, `state`, `carrier` | which devices there are, and what the kernel says of them |
+//! | `interface`, `device_state`, `carrier` | which devices there are, and what the kernel says of them |
 //! | `netlink` | questions to the kernel, and its answers |
 //! | [`assembler`] | eBPF programs, written as calls |
 //! | `cpu_contention` | whether other threads compete for the processor so much that polling does not pay |
@@ -31,6 +31,7 @@ mod carrier;
 mod conflicts;
 mod cpu_contention;
 mod device_io;
+mod device_state;
 pub mod factory;
 #[cfg(feature = "fast-paths")]
 mod fast_path;
@@ -51,7 +52,6 @@ mod packet;
 mod pipe;
 #[cfg(feature = "raw")]
 pub mod raw;
-mod state;
 mod sys;
 #[cfg(feature = "fast-paths")]
 mod tcx_rx;
@@ -68,6 +68,7 @@ use std::sync::Arc;
 pub use carrier::{Carrier, LinkState};
 pub use cpu_contention::CpuContention;
 pub use device_io::DeviceIo;
+pub use device_state::{DeviceState, device_states};
 pub use filter::{PortFilter, RouterFilter};
 pub use interface::{
     Interface, explain_open, interfaces, list_interfaces, local_node, number_and_mtu,
@@ -80,7 +81,6 @@ pub use no_fast_paths::{TcxRx, XdpTx};
 pub use packet::PacketDevice;
 #[cfg(any(test, feature = "testing"))]
 pub use pipe::PipeDevice;
-pub use state::{DeviceState, device_states};
 pub use sys::bpf::{FrameHook, FrameProgram, SharedWords};
 pub use sys::ring::RingPeek;
 #[cfg(feature = "fast-paths")]

@@ -18,7 +18,7 @@ use super::*;
 use crate::api::PROC_NULL;
 use crate::api::error::{Class, Failure, Outcome};
 use crate::api::message::{region, type_of};
-use crate::api::misc::op as op_of;
+use crate::api::operation::op as op_of;
 use crate::object::{Comm, Handle, Op};
 use crate::sys::callback::address_of;
 use crate::sys::pointer::{Address, Counts};
