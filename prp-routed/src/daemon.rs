@@ -32,7 +32,7 @@ use crate::notify::ServiceManager;
 use crate::rate_meter::{NAP, RateMeter};
 use crate::router::Router;
 use crate::settings::Settings;
-use crate::table::Table;
+use crate::table::{Table, address_text};
 use loader::{Loader, ReloadRequest};
 
 /// How often a router that is always busy does everything else.
@@ -153,7 +153,7 @@ impl Daemon {
         let down: Vec<bool> = names.map(|name| !self.carrier.is_up(name)).collect();
         let up = |device: DeviceId| down.get(usize::from(device.0)).is_none_or(|down| !down);
         let mut probes = Vec::new();
-        let forwarder = &mut self.router.forwarder;
+        let (forwarder, hosts) = (&mut self.router.forwarder, self.table.file.hosts());
         self.neighbours.poll(
             now,
             forwarder,
@@ -161,7 +161,8 @@ impl Daemon {
             |probe| probes.push(probe),
             |neighbour| {
                 let (node, usable) = (neighbour.hop.node.number(), neighbour.usable);
-                warn!(neighbour = node, address = %neighbour.hop.addr, usable, "neighbour");
+                let address = address_text(hosts, neighbour.hop.addr);
+                warn!(neighbour = node, address, usable, "neighbour");
             },
         );
         probes.iter().for_each(|probe| self.router.probe(probe));

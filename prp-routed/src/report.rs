@@ -4,13 +4,14 @@ use std::fmt;
 
 use prp_proto::addr::NodeId;
 use prp_proto::forward::{ForwardDrop, ForwardStats};
+use prp_proto::hosts::Hosts;
 use prp_proto::route::Route;
 use serde::{Deserialize, Serialize};
 
 use crate::counters;
 use crate::link::LinkCounters;
 use crate::router::Router;
-use crate::table::{Change, Table};
+use crate::table::{Change, Table, address_text};
 
 /// A question to the daemon: one line of JSON.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -103,7 +104,7 @@ impl fmt::Display for KernelStatus {
 pub struct Device {
     /// Its name.
     pub device: String,
-    /// Its hardware address.
+    /// Its hardware address, or its first UDP address.
     pub mac: String,
     /// Bytes after the Ethernet header it takes.
     pub mtu: u32,
@@ -149,7 +150,7 @@ pub enum RouteKind {
 pub struct Hop {
     /// The neighbour.
     pub node: u16,
-    /// Its hardware address.
+    /// Its hardware address, or its UDP address.
     pub mac: String,
     /// The device that reaches it.
     pub device: String,
@@ -179,7 +180,7 @@ pub struct NeighbourLine {
     pub name: Option<String>,
     /// The device that reaches it.
     pub device: String,
-    /// Its hardware address.
+    /// Its hardware address, or its UDP address.
     pub mac: String,
     /// Whether frames are sent to it.
     pub usable: bool,
@@ -232,7 +233,7 @@ impl Reloaded {
 }
 
 /// The devices of `router`.
-pub fn devices(router: &mut Router) -> Vec<Device> {
+pub fn devices(router: &mut Router, hosts: &Hosts) -> Vec<Device> {
     let Router { forwarder, links, kernel, .. } = router;
     let links = links.iter_mut().zip(forwarder.devices()).enumerate();
     links
@@ -241,7 +242,7 @@ pub fn devices(router: &mut Router) -> Vec<Device> {
             let LinkCounters { received, sent, overruns, dropped } = link.counters;
             Device {
                 device: link.name().to_owned(),
-                mac: device.addr.to_string(),
+                mac: address_text(hosts, device.addr),
                 mtu: device.mtu,
                 received: received + by_kernel.frames,
                 sent: sent + by_kernel.sent,

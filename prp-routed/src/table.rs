@@ -5,8 +5,8 @@ use std::io;
 use prp_device::{Interface, list_interfaces};
 use prp_node::HostsFile;
 use prp_node::hosts::node_from_environment;
-use prp_proto::addr::{DeviceId, MacAddr, NodeId};
-use prp_proto::hosts::UDP_DEVICE;
+use prp_proto::addr::{DeviceId, LinkAddr, MacAddr, NodeId};
+use prp_proto::hosts::{Hosts, UDP_DEVICE};
 use prp_proto::route::{NextHop, RouteTable};
 
 use crate::report::Hop;
@@ -86,15 +86,20 @@ impl Table {
 
     fn hop(&self, hop: &NextHop) -> Hop {
         let device = self.devices.get(usize::from(hop.device.0)).map_or("?", |d| &d.name);
-        let udp = self.file.hosts().socket_addr(hop.addr);
         Hop {
             node: hop.node.number(),
-            mac: udp.map_or_else(|| hop.addr.to_string(), |addr| format!("udp:{addr}")),
+            mac: address_text(self.file.hosts(), hop.addr),
             device: device.to_owned(),
             metric: hop.metric,
             mtu: hop.mtu,
         }
     }
+}
+
+/// An address as prphosts has it, of whose routes it is.
+pub fn address_text(hosts: &Hosts, addr: LinkAddr) -> String {
+    let udp = hosts.socket_addr(addr);
+    udp.map_or_else(|| addr.to_string(), |addr| format!("udp:{addr}"))
 }
 
 #[cfg(test)]

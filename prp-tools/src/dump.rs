@@ -170,7 +170,7 @@ fn live(
                 "a socket at all devices needs CAP_NET_RAW: `sudo prp dump` (-r reads a file)";
             Failure::new(Code::NotPermitted, text)
         }
-        _ => Failure::network("listening to all devices", &e),
+        _ => Failure::network("capturing", &e),
     };
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
     let limit = limit(args, filter);

@@ -98,7 +98,8 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
     let mut prober = Prober::open(args.hosts.as_deref())?;
     let node = prober.resolve(&args.node)?;
-    let tally = Tally::new(node, prober.name(node), args.json && !args.quiet);
+    let keeps_answers = args.json && !args.quiet;
+    let tally = Tally::new(node, prober.name(node), prober.is_udp(node), keeps_answers);
     if !args.json {
         let size = args.size;
         print_line(format_args!(

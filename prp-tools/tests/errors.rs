@@ -153,6 +153,8 @@ fn number__that_is_none_is_answered_with_the_range() {
             ("dump --snapshot-length 1", &["'1' for '--snapshot-length", "from 96 to 131072"]),
             ("dump --udp-port 0", &["'0' for '--udp-port", port]),
             ("hosts generate chain x", &["'x' for '<NODES>'", "from 0 to 65535"]),
+            ("hosts generate chain 1 --plan", &["chain 1: 2 to 17 nodes"]),
+            ("perf stream beta -n 10M", &["'10M' for '--bytes", whole]),
             ("hosts generate chain 3 --node x", &["'x' for '--node", whole]),
             ("hosts generate chain 3 --udp x", &["'x' for '--udp", "an IP address such as"]),
             ("hosts generate tree 2 x", &["'x' for '<DEPTH>'", whole]),

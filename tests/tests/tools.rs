@@ -163,6 +163,9 @@ fn dump__captures_and_filters() {
         assert_eq!(code, Some(0), "{args:?}: {why}");
         stdout
     };
+    let (code, _, why) = run(&one, &["dump", "-i", "eth9"]);
+    let wanted = "prp: capturing: eth9: no such device; there are lo, eth0";
+    assert!(code == Some(5) && why.starts_with(wanted), "{why}");
     // Until the first frame the file may lack its header.
     wait::until("the first frames", || {
         run(&one, &["cat", "-z", "-w", "0.2", "2", "9"]);

@@ -24,6 +24,7 @@ prp_tests::main! {
         ping__answers_for_its_node_where_no_router_does,
         ping__takes_the_node_s_own_port_when_its_holder_ends,
         trace__routers_of_both_carriers,
+        routed__has_the_udp_addresses_of_prphosts,
         doctor__what_is_wrong_with_the_route,
         doctor__the_holder_of_the_node_s_own_port_is_stopped,
         check__finds_the_own_node_where_any_address_can_be_bound,
@@ -174,6 +175,23 @@ fn trace__routers_of_both_carriers() {
         let nodes = [0, 1].map(|hop| report["hops"][hop]["answers"][0]["node"].to_string());
         assert_eq!(nodes, ["2", to], "{report}");
     }
+}
+
+/// An address is what prphosts has, and not the number by which the router knows it.
+fn routed__has_the_udp_addresses_of_prphosts() {
+    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let node = topology.node(1);
+    let _router = Router::start(&node, ROUTED);
+    let ask = |what: &str| {
+        let (code, report) = json(prp_on(&node, None).args(["routed", what, "--json"]));
+        assert_eq!(code, Some(0), "{report}");
+        report
+    };
+    let [own, peer] = ["udp:10.99.0.1:5230", "udp:10.99.0.2:5230"];
+    assert_eq!(ask("status")["devices"][0]["mac"], own);
+    assert_eq!(ask("neighbours")[0]["mac"], peer);
+    assert_eq!(ask("routes")[1]["next_hops"][0]["mac"], peer);
+    assert!(ask("metrics").to_string().contains(&format!("\"mac\":\"{peer}\"")));
 }
 
 /// Runs the doctor on node 1 for the path to node 2; returns the kinds of faults and warnings.

@@ -8,6 +8,7 @@ use crate::control::ClientRequest;
 use crate::metrics;
 use crate::neighbours::Neighbour;
 use crate::report::{self, Question, Reply};
+use crate::table::address_text;
 
 impl Daemon {
     /// A client asks.
@@ -23,9 +24,15 @@ impl Daemon {
             Question::Neighbours => serde_json::to_value(self.neighbour_lines()),
             Question::Counters => Ok(report::counters(&self.router)),
             Question::Metrics => {
-                let processes = self.service.processes();
-                Ok(metrics::text(&mut self.router, &self.neighbours, processes, self.reloads)
-                    .into())
+                let (hosts, processes) = (self.table.file.hosts(), self.service.processes());
+                Ok(metrics::text(
+                    &mut self.router,
+                    hosts,
+                    &self.neighbours,
+                    processes,
+                    self.reloads,
+                )
+                .into())
             }
             Question::Reload { dry_run } => {
                 if !dry_run && !may_change {
@@ -48,7 +55,7 @@ impl Daemon {
                 node: hop.node.number(),
                 name: hosts.name(hop.node).map(str::to_owned),
                 device: link.map_or_else(String::new, |link| link.name().to_owned()),
-                mac: hop.addr.to_string(),
+                mac: address_text(hosts, hop.addr),
                 usable: neighbour.usable,
                 carrier: link.is_none_or(|link| self.carrier.is_up(link.name())),
                 liveness: neighbour.liveness(),
@@ -76,7 +83,7 @@ impl Daemon {
             troubles: self.troubles.iter().cloned().chain(oversized).collect(),
             kernel_forwarding: self.router.kernel.status(),
             processes: self.service.processes(),
-            devices: report::devices(&mut self.router),
+            devices: report::devices(&mut self.router, hosts),
             udp: report::udp(&self.router),
         }
     }

@@ -85,7 +85,7 @@ pub(super) fn run(args: &HostsGenerateArgs) -> Result<String, Failure> {
         Shape::Hypercube { dimensions } => Plan::hypercube(dimensions),
         Shape::Tree { children, depth } => Plan::tree(children, depth),
     };
-    let plan = plan.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+    let plan = plan.map_err(|e| Failure::new(Code::Usage, e.to_string()))?;
     if args.plan {
         return Ok(plan.to_string().trim_end().to_owned());
     }

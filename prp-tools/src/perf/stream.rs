@@ -40,7 +40,7 @@ pub(crate) struct StreamArgs {
     time: f64,
 
     /// Send this number of bytes with each transport instead, all rounds and streams together
-    #[arg(short, long, value_name = "N", conflicts_with = "time")]
+    #[arg(short, visible_short_alias = 'n', long, value_name = "N", conflicts_with = "time")]
     #[arg(value_parser = number::<u64>(1..=u64::MAX))]
     bytes: Option<u64>,
 

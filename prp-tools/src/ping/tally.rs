@@ -18,6 +18,8 @@ pub(super) struct Tally {
     node: NodeId,
     /// Its number, and its name if it has one.
     name: String,
+    /// Any program of the node that uses PRP answers then.
+    is_udp: bool,
     begun: Instant,
     /// Echoes sent; the last one's number, from 1.
     sent: u64,
@@ -98,11 +100,13 @@ impl Times {
 }
 
 impl Tally {
-    /// Nothing yet, of `node`, called `name`. It keeps each answer if that is asked for.
-    pub(super) fn new(node: NodeId, name: String, keeps_answers: bool) -> Self {
+    /// Nothing yet, of `node`, called `name`, to which echoes leave over UDP or as frames. It keeps
+    /// each answer if that is asked for.
+    pub(super) fn new(node: NodeId, name: String, is_udp: bool, keeps_answers: bool) -> Self {
         Self {
             node,
             name,
+            is_udp,
             begun: Instant::now(),
             sent: 0,
             answered: vec![false; NUMBERS as usize],
@@ -214,7 +218,12 @@ impl Tally {
         if self.replied > 0 {
             return Err(Failure::new(Code::Unreachable, format!("{name}: cannot be reached")));
         }
-        let text = format!("{name}: no answer; does prp-routed run there and on the way?");
+        let question = if self.is_udp {
+            "does prp-routed, or a program that uses PRP, run there, and prp-routed on the way?"
+        } else {
+            "does prp-routed run there and on the way?"
+        };
+        let text = format!("{name}: no answer; {question}");
         Err(Failure::new(Code::TimedOut, text))
     }
 }

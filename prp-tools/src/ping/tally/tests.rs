@@ -2,7 +2,7 @@ use super::*;
 
 /// Four echoes are sent.
 fn tally() -> Tally {
-    let mut tally = Tally::new(NodeId::MIN, "1 (alpha)".into(), true);
+    let mut tally = Tally::new(NodeId::MIN, "1 (alpha)".into(), false, true);
     for number in 1..=4 {
         assert_eq!(tally.note_sent(), number);
     }
@@ -59,10 +59,26 @@ fn note__a_second_answer_is_a_duplicate_and_counts_once() {
     assert_eq!(report["answers"][1]["kind"], "reply");
 }
 
+/// Over UDP any process of the node that holds its own port answers.
+#[test]
+fn verdict__asks_for_what_would_answer_by_this_carrier() {
+    for (is_udp, wanted) in [
+        (false, "does prp-routed run there and on the way?"),
+        (
+            true,
+            "does prp-routed, or a program that uses PRP, run there, and prp-routed on the way?",
+        ),
+    ] {
+        let tally = Tally::new(NodeId::MIN, "1".into(), is_udp, false);
+        let printed = format!("{:?}", tally.verdict().expect_err("no answer"));
+        assert!(printed.contains(&format!("1: no answer; {wanted}")), "{printed}");
+    }
+}
+
 /// After 65,536 echoes a number means another one.
 #[test]
 fn note__numbers_that_come_again_are_no_duplicates() {
-    let mut tally = Tally::new(NodeId::MIN, "1".into(), false);
+    let mut tally = Tally::new(NodeId::MIN, "1".into(), true, false);
     for number in 1..=NUMBERS + 2 {
         assert_eq!(tally.note_sent(), number);
         assert!(tally.lacks_last(false), "{number}");
