@@ -42,6 +42,11 @@ impl UnownedPort {
         self.refusal.local
     }
 
+    /// Whether the frame came in a datagram, so that no other process has it.
+    pub const fn came_by_udp(&self) -> bool {
+        self.refusal.path.to.is_udp()
+    }
+
     /// The peer that waits.
     pub const fn peer(&self) -> PrpAddr {
         PrpAddr::new(self.refusal.path.dst, self.refusal.remote)

@@ -147,10 +147,10 @@ impl Endpoint {
     }
 
     /// A frame for a port that is not ours, whose sender waits for an answer: if no process owns
-    /// the port, `block` is the answer.
+    /// the port, `block` is the answer. A datagram comes to no other process.
     pub(super) fn ask_owner(&mut self, now: Instant, frame: &Frame<'_>, block: ResetBlock) {
         if let Some(path) = self.path_back(frame)
-            && self.reports_unowned
+            && (self.reports_unowned || path.to.is_udp())
             && self.refusals.allow_unowned(now)
         {
             let refusal = Refusal::to_sender(path, frame, block);

@@ -316,7 +316,7 @@ impl Core {
                     self.show_incoming(listener);
                 }
                 Event::UnownedPort(unowned) => {
-                    if self.node.answers_for(unowned.port()) {
+                    if self.node.answers_for(unowned.port(), unowned.came_by_udp()) {
                         self.endpoint.refuse(&unowned);
                     }
                 }

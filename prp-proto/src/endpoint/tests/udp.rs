@@ -300,6 +300,22 @@ fn udp__a_message_of_a_train_may_be_acknowledged_by_its_answer() {
     assert_eq!(net.sent.len(), before + 1);
 }
 
+//= PRP-PORT-4, type=test
+#[test]
+fn unowned_port__is_reported_of_a_datagram_by_any_process() {
+    let mut net = Net::new(HOSTS);
+    let server = PrpAddr::new(NodeId::new(2).unwrap(), Port::new(81));
+    let config = ConnConfig::default();
+    let client = net.ends[0].connect(net.time, server, None, config, |_| true).unwrap();
+    net.drive();
+    // It is not the steward: it was never told to report such ports.
+    let Some(Event::UnownedPort(unowned)) = net.ends[1].poll_event() else { panic!("no event") };
+    assert_eq!((unowned.port(), unowned.came_by_udp()), (Port::new(81), true));
+    net.ends[1].refuse(&unowned);
+    net.drive();
+    assert_eq!(net.ends[0].take_error(client), Some(ConnError::Refused));
+}
+
 /// PRP-NODE-2 and 4: an echo that comes over UDP is answered as it is, and no more than the limit a
 /// second.
 #[test]

@@ -28,9 +28,10 @@ pub(crate) struct NodeShare {
 
 impl NodeShare {
     /// Whether this process refuses requests to `port`, which its endpoint does not own: the
-    /// process that holds it does, or the steward if no process does (SPEC PRP-PORT-1 and 4).
-    pub(super) fn answers_for(&self, port: Port) -> bool {
-        self.claims.holds(port) || (self.steward.is_held() && self.owners.is_free(port))
+    /// process that holds it does. If no process does, the one that has the datagram does, and over
+    /// Ethernet, where all processes have the frame, the steward (SPEC PRP-PORT-1 and 4).
+    pub(super) fn answers_for(&self, port: Port, by_udp: bool) -> bool {
+        self.claims.holds(port) || ((by_udp || self.steward.is_held()) && self.owners.is_free(port))
     }
 }
 
@@ -101,4 +102,32 @@ pub(in crate::engine) struct Lifetime {
     pub(in crate::engine) gone: bool,
     /// Threads that wanted it all the same.
     pub(in crate::engine) held_back: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use prp_proto::addr::NodeId;
+
+    use super::*;
+
+    #[test]
+    fn answers_for__what_no_process_owns_over_udp_without_being_the_steward() {
+        // No other test has this node, so no other process owns its ports.
+        let node = NodeId::new(4_001).unwrap();
+        let mut share = NodeShare {
+            claims: PortClaims::new(node),
+            steward: StewardClaim::new(node),
+            owners: OwnerProbe::new(node).unwrap(),
+            ledger: None,
+        };
+        let port = Port::new(4_711);
+        assert!(!share.answers_for(port, false));
+        assert!(share.answers_for(port, true));
+        let mut other = PortClaims::new(node);
+        assert!(other.claim(port).unwrap());
+        assert!(!share.answers_for(port, true), "its owner does");
+        drop(other);
+        assert!(share.claims.claim(port).unwrap());
+        assert!(share.answers_for(port, false), "it is the owner");
+    }
 }
