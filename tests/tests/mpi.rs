@@ -353,4 +353,5 @@ fn words__need_not_be_text() {
     // A single process, with the environment variables of another launcher.
     let mut alone = Command::new(&program);
     check_failed(&output(alone.env("PMIX_RANK", "0")), 1, &["prp-mpirun -n N"]);
+    check_failed(&output(alone.env("SLURM_STEP_NUM_TASKS", "2")), 1, &["srun --mpi=pmi2"]);
 }

@@ -206,11 +206,14 @@ fn refuse_foreign() -> io::Result<()> {
     if env::var_os(name).is_some_and(|v| v == "1") && name.ends_with("TASKS") {
         return Ok(());
     }
+    // Slurm starts ranks on the nodes that it has given the job, as prp-mpirun cannot.
+    let is_by_srun = env::var_os("SLURM_STEP_NUM_TASKS").is_some();
+    let command = if is_by_srun { "srun --mpi=pmi2" } else { "prp-mpirun -n N" };
     // A file's name need not be text.
     let program = env::args_os().next().unwrap_or_else(|| "PROGRAM".into());
     let text = format!(
         "this was started by {launcher} ({name} is set), which prp-mpi does not speak with; \
-         start it with: prp-mpirun -n N {}",
+         start it with: {command} {}",
         program.display()
     );
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
