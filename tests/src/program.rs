@@ -2,7 +2,28 @@
 //! one.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
+
+use crate::harness::skip;
+
+/// The prp command beside `sibling`, any program of this crate; skips the test if it is not built.
+pub fn prp(sibling: &str) -> PathBuf {
+    let path = PathBuf::from(sibling).with_file_name("prp");
+    if !path.exists() {
+        skip("the prp command (cargo build -p prp-tools)");
+    }
+    path
+}
+
+/// Runs `command`: code, standard output, standard error.
+///
+/// # Panics
+/// If it does not start, or prints what is no UTF-8.
+pub fn finish(mut command: Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("it starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (status.code(), text(stdout), text(stderr))
+}
 
 /// Builds the program `name` of the crate `package` with the profile of `sibling`, any program of
 /// this crate; returns its path.

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
 use prp_tests::harness::skip;
+use prp_tests::program;
 use prp_tests::router::Router;
 use prp_tests::scratch::{ForeignFolder, TempFile};
 use prp_tests::topology::{Link, Node, Topology};
@@ -33,11 +34,7 @@ const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// The prp command in the folder of these tests' programs.
 fn prp() -> PathBuf {
-    let path = PathBuf::from(ROUTED).with_file_name("prp");
-    if !path.exists() {
-        skip("the prp command (cargo build -p prp-tools)");
-    }
-    path
+    program::prp(ROUTED)
 }
 
 /// Runs the doctor by `command`; returns its report.

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use prp_proto::plan::Plan;
 use prp_routed::report::Question;
-use prp_tests::harness::skip;
+use prp_tests::program;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::{Router, ask};
 use prp_tests::scratch::TempFile;
@@ -30,11 +30,7 @@ const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
 
 /// The prp command in the folder of these tests' programs.
 fn prp() -> PathBuf {
-    let path = PathBuf::from(ROUTED).with_file_name("prp");
-    if !path.exists() {
-        skip("the prp command (cargo build -p prp-tools)");
-    }
-    path
+    program::prp(ROUTED)
 }
 
 fn run(node: &Node<'_>, args: &[&str]) -> (Option<i32>, String) {

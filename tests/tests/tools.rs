@@ -4,12 +4,13 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use prp_tests::harness::skip;
+use prp_tests::program;
 use prp_tests::router::Router;
 use prp_tests::scratch::TempFile;
 use prp_tests::topology::{Link, Node, Topology};
@@ -35,31 +36,20 @@ const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 
 /// The prp command in the folder of these tests' programs.
 fn prp() -> PathBuf {
-    let path = PathBuf::from(ROUTED).with_file_name("prp");
-    if !path.exists() {
-        skip("the prp command (cargo build -p prp-tools)");
-    }
-    path
-}
-
-/// Code, standard output, standard error.
-fn finish(mut command: Command) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } = command.output().expect("topo runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (status.code(), text(stdout), text(stderr))
+    program::prp(ROUTED)
 }
 
 fn run(node: &Node<'_>, args: &[&str]) -> (Option<i32>, String, String) {
     let mut command = node.command(prp());
     command.args(args);
-    finish(command)
+    program::finish(command)
 }
 
 /// As [`run`], with a different prphosts.
 fn run_with(node: &Node<'_>, hosts: &TempFile, args: &[&str]) -> (Option<i32>, String, String) {
     let mut command = node.command_with_hosts(hosts.path(), prp());
     command.args(args);
-    finish(command)
+    program::finish(command)
 }
 
 fn ip(node: &Node<'_>, words: &str) {
@@ -319,7 +309,7 @@ fn ping__counts_and_ends_with_a_summary() {
         .args(["--preserve-status", "-s", "INT", "0.5"])
         .arg(prp())
         .args(["ping", "-c", "9", "1"]);
-    assert_eq!(finish(command).0, Some(1), "oneself is no other node");
+    assert_eq!(program::finish(command).0, Some(1), "oneself is no other node");
 }
 
 fn ping__without_the_privilege_says_what_is_missing() {
@@ -342,7 +332,7 @@ fn ping__without_the_privilege_says_what_is_missing() {
         let mut command = node.command("setpriv");
         command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--reuid", "65534"]);
         command.arg("--clear-groups").arg(program.path()).args(words);
-        let (code, _, stderr) = finish(command);
+        let (code, _, stderr) = program::finish(command);
         assert_eq!(code, Some(6), "{words:?}: {stderr}");
         assert!(stderr.contains("a packet socket needs CAP_NET_RAW"), "{words:?}: {stderr}");
     }

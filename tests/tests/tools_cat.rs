@@ -2,11 +2,11 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use prp_tests::harness::skip;
+use prp_tests::program;
 use prp_tests::topology::{Node, Topology};
 use prp_tests::wait;
 
@@ -21,24 +21,13 @@ const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 
 /// The prp command in the folder of these tests' programs.
 fn prp() -> PathBuf {
-    let path = PathBuf::from(ROUTED).with_file_name("prp");
-    if !path.exists() {
-        skip("the prp command (cargo build -p prp-tools)");
-    }
-    path
-}
-
-/// Code, standard output, standard error.
-fn finish(mut command: Command) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } = command.output().expect("topo runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (status.code(), text(stdout), text(stderr))
+    program::prp(ROUTED)
 }
 
 fn run(node: &Node<'_>, args: &[&str]) -> (Option<i32>, String, String) {
     let mut command = node.command(prp());
     command.args(args);
-    finish(command)
+    program::finish(command)
 }
 
 /// Received data are the input of a command, and its output is sent back. Many connections run at
@@ -72,7 +61,7 @@ fn cat__runs_a_command_for_each_connection() {
     let stdout = wait::until("a server", || {
         let mut command = one.command("sh");
         command.args(["-c", script]).arg(prp());
-        let (_, stdout, why) = finish(command);
+        let (_, stdout, why) = program::finish(command);
         (!why.contains("refused")).then_some(stdout)
     });
     assert_eq!(stdout, "done\n");
@@ -123,13 +112,13 @@ fn proxy__passes_tcp_over_prp_and_back() {
     wait::until("TCP over PRP", || {
         let mut command = one.command("bash");
         command.args(["-c", script]);
-        (finish(command).1 == "from tcp?\n").then_some(())
+        (program::finish(command).1 == "from tcp?\n").then_some(())
     });
     let script = "echo from prp | \"$0\" cat -q 2 7001";
     wait::until("PRP over TCP", || {
         let mut command = one.command("sh");
         command.args(["-c", script]).arg(prp());
-        (finish(command).1 == "from prp?\n").then_some(())
+        (program::finish(command).1 == "from prp?\n").then_some(())
     });
     let (code, _, stderr) = run(&one, &["proxy", "tcp:127.0.0.1:8082", "prp:7000"]);
     assert!(code == Some(2) && stderr.contains("which node and port"), "{stderr}");

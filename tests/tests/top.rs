@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use prp_tests::harness::skip;
+use prp_tests::program;
 use prp_tests::terminal::Terminal;
 use prp_tests::topology::{Node, Topology};
 use prp_tests::wait;
@@ -24,11 +24,7 @@ const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 
 /// The prp command in the folder of these tests' programs.
 fn prp() -> PathBuf {
-    let path = PathBuf::from(ROUTED).with_file_name("prp");
-    if !path.exists() {
-        skip("the prp command (cargo build -p prp-tools)");
-    }
-    path
+    program::prp(ROUTED)
 }
 
 /// A server on node 2, and a client on node 1 that sends its standard input.

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use prp_tests::harness::skip;
+use prp_tests::program;
 use prp_tests::router::Router;
 use prp_tests::scratch::TempFile;
 use prp_tests::topology::{Node, Topology};
@@ -29,11 +29,7 @@ const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 
 /// The prp command in the folder of these tests' programs.
 fn prp() -> PathBuf {
-    let path = PathBuf::from(ROUTED).with_file_name("prp");
-    if !path.exists() {
-        skip("the prp command (cargo build -p prp-tools)");
-    }
-    path
+    program::prp(ROUTED)
 }
 
 /// A process that runs, killed when dropped.
