@@ -15,7 +15,7 @@
 //! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` opens and closes them |
 //! | `mirrors` | captures that get copies of what goes past their packet sockets |
 //! | `no_fast_paths` | in their place, in a build without the feature `fast-paths` |
-//! | `interface`, `device_state`, `carrier` | which devices there are, and what the kernel says of them |
+//! | `interface`, `device_state`, `carrier` | devices, and what the kernel says of them |
 //! | `netlink` | questions to the kernel, and its answers |
 //! | [`assembler`] | eBPF programs, written as calls |
 //! | `cpu_contention` | whether other threads compete for the processor so much that polling does not pay |

@@ -154,7 +154,7 @@ impl PacketDevice {
     #[inline(never)]
     fn send_batch(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
         let Some(first) = frames.next() else { return Sent::default() };
-        let Some(second) = frames.next() else { return self.send(Outgoing::one(first)) };
+        let Some(second) = frames.next() else { return self.send_one(&first) };
         let mut frames = [first, second].into_iter().chain(frames);
         let Self { bound_socket, sender, .. } = self;
         if let Some(xdp_tx) = &bound_socket.xdp_tx

@@ -281,8 +281,7 @@ fn whoami(file: &HostsFile, local: &io::Result<NodeId>, scope: HostsScope) -> St
         Err(_) if scope == HostsScope::Here => return String::new(),
         Err(e) => {
             let why = match ExplainedError::within(e) {
-                [Explanation { cause, fix: Some(fix), .. }] => format!("{cause}; {fix}"),
-                [Explanation { cause, .. }] => cause.clone(),
+                [only] => Explanation { file: None, ..only.clone() }.to_string(),
                 _ => e.to_string(),
             };
             return format!("; which node this machine is cannot be told: {why}");

@@ -97,7 +97,6 @@ impl Engine {
         due: Option<Instant>,
     ) -> (CoreGuard<'a>, Instant) {
         core.rx_handles.enable();
-        let is_whole = due.is_none_or(|due| due >= end);
         let until = due.map_or(end, |due| due.min(end));
         core.timing.next_wakeup = Some(until);
         drop(core);
@@ -107,7 +106,7 @@ impl Engine {
             now = self.now();
         }
         let mut core = self.lock();
-        if is_whole && now >= end {
+        if now >= end {
             core.note_gathered();
         }
         let now = self.time_of(now, &core);
