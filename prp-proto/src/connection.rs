@@ -37,7 +37,7 @@ pub(crate) use send_slot::SendSlot;
 pub(crate) use sender::Sender;
 
 use crate::addr::PrpAddr;
-use crate::buffer::BufferPool;
+use crate::buffer::{BufferPool, Sink};
 use crate::config::ConnConfig;
 use crate::endpoint::Traced;
 use crate::error::ConnError;
@@ -266,10 +266,15 @@ impl Connection {
         }
     }
 
-    /// As [`Self::acquire_to_write`], for what has arrived.
-    pub(crate) fn acquire_to_receive(&mut self, len: usize, pool: &mut BufferPool) {
+    /// As [`Self::acquire_to_write`], for what has arrived and `sink` does not take.
+    pub(crate) fn acquire_to_receive(
+        &mut self,
+        len: usize,
+        sink: Option<&Sink<'_>>,
+        pool: &mut BufferPool,
+    ) {
         if self.state.can_receive() {
-            self.recv.buf.acquire(len, pool);
+            self.recv.buf.acquire(len, sink, pool);
         }
     }
 

@@ -199,10 +199,12 @@ impl RecvBuffer {
         }
     }
 
-    /// Makes room for `more` bytes with memory from `pool`, if there has to be more and some is
-    /// there.
-    pub(crate) fn acquire(&mut self, more: usize, pool: &mut BufferPool) {
-        self.bytes.acquire(more.min(self.room()), self.limit, pool);
+    /// Makes room for what `sink` does not take of `more` bytes, with memory from `pool`, if there
+    /// has to be more and some is there.
+    pub(crate) fn acquire(&mut self, more: usize, sink: Option<&Sink<'_>>, pool: &mut BufferPool) {
+        let direct = sink.filter(|_| self.holds_nothing()).map_or(0, Sink::room);
+        let more = more.saturating_sub(direct).min(self.room());
+        self.bytes.acquire(more, self.limit, pool);
     }
 
     /// Gives memory that nothing is held in any more to `pool`.

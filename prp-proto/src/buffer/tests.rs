@@ -234,7 +234,7 @@ fn draw__not_where_a_piece_is_more_than_the_limit() {
     pool.put(Instant::ZERO, vec![0; CHUNK]);
     let mut small = (SendBuffer::new(CHUNK - 1), RecvBuffer::new(CHUNK - 1));
     small.0.acquire(CHUNK, &mut pool);
-    small.1.acquire(CHUNK, &mut pool);
+    small.1.acquire(CHUNK, None, &mut pool);
     assert_eq!(pool.held(), CHUNK);
     SendBuffer::new(CHUNK).acquire(CHUNK, &mut pool);
     assert_eq!(pool.held(), 0);

@@ -156,9 +156,7 @@ impl Endpoint {
         let was_waiting = conn.state == State::ConnWait;
         let was_finished = conn.state.is_finished();
         let sink = sink.filter(|s| s.is_for(handle));
-        if sink.is_none() {
-            conn.acquire_to_receive(frame.payload.len(), &mut self.pool);
-        }
+        conn.acquire_to_receive(frame.payload.len(), sink.as_deref(), &mut self.pool);
         let outcome = conn.on_frame(now, frame, sink);
         if let Err(why) = outcome {
             conn.stats.drops.count(why);

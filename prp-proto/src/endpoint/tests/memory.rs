@@ -1,7 +1,10 @@
 //! How much of what peers send is kept for an application that does not read it (SPEC PRP-WIN-6).
 
 use super::*;
+use crate::addr::DeviceId;
+use crate::buffer::Sink;
 use crate::config::EndpointConfig;
+use crate::transmit::TransmitBatch;
 
 /// A pair whose processes keep `receive_memory` bytes.
 fn limited(receive_memory: usize) -> Pair {
@@ -151,4 +154,32 @@ fn limit__is_forgotten_when_others_are_gone() {
     assert_eq!(transfer(&mut pair, ToServer, c, s, &pattern(100_000)), pattern(100_000));
     fill(&mut pair, &[c], 500_000);
     assert!(pair.server.endpoint.unread(s) > 400_000, "{}", pair.server.endpoint.unread(s));
+}
+
+/// What the reader's own buffer has no room for goes where earlier bytes were, as what comes while
+/// no reader waits does.
+#[test]
+fn memory__what_follows_a_full_sink_takes_no_fresh_memory() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let data = pattern(300_000);
+    let mut held = Vec::new();
+    for _ in 0..40 {
+        assert_eq!(pair.client.endpoint.write(pair.time, c, &data, Ending::Write), Ok(data.len()));
+        let mut buf = [0; 3500];
+        let mut sink = Sink::new(s, &mut buf);
+        let mut batch = TransmitBatch::new(256, 1 << 20);
+        pair.client.endpoint.poll_transmit(pair.time, &mut batch);
+        for i in 0..batch.len() {
+            let frame = pair.client.endpoint.frame(&batch, i).concat();
+            let device = DeviceId(0);
+            pair.server.endpoint.handle_frame(pair.time, device, &frame, Some(&mut sink));
+        }
+        assert_eq!(sink.filled(), 3500);
+        assert!(pair.drive_until(|p| p.server.endpoint.unread(s) + 3500 == data.len()));
+        assert_eq!(buf[..], data[..3500]);
+        assert_eq!(pair.read_available(ToServer, s), &data[3500..]);
+        held.push(pair.server.endpoint.overhead());
+    }
+    assert!(held.iter().all(|bytes| *bytes < 600_000), "{held:?}");
 }
