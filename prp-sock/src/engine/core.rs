@@ -139,14 +139,15 @@ impl Core {
             let id = DeviceId(index as u16);
             let (endpoint, misdirected) = (&mut self.endpoint, &mut self.misdirected);
             let mut shown = 0;
+            let most = device.batch_frames;
             let received = match &mut device.io {
-                DeviceIo::Frames(io) => io.receive(RECEIVE_FRAMES, &mut |frame| {
+                DeviceIo::Frames(io) => io.receive(most, &mut |frame| {
                     let disposition = endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
                     *misdirected += u32::from(is_misdirected(disposition));
                     shown += 1;
                 }),
                 // A datagram reaches only the process whose socket it is for.
-                DeviceIo::Udp(io) => io.receive(RECEIVE_FRAMES, &mut |from, datagram| {
+                DeviceIo::Udp(io) => io.receive(most, &mut |from, datagram| {
                     let sink = sink.as_deref_mut();
                     let _ = endpoint.handle_datagram(now, id, from, datagram, sink);
                 }),

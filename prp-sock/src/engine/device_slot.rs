@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::rx_coalescing;
-use super::tuning::{NAP_RING_BYTES, NAP_RING_PART};
+use super::tuning::{NAP_RING_BYTES, NAP_RING_PART, RECEIVE_BYTES, RECEIVE_FRAMES};
 use prp_device::{DeviceIo, Peek, Received, Sent, TxBacklog, UdpCounters, UdpDevice};
 use prp_proto::addr::LinkAddr;
 
@@ -24,6 +24,11 @@ pub(crate) struct DeviceCounters {
     pub(crate) udp: Option<UdpCounters>,
 }
 
+/// Frames to receive under one hold of the lock from a device that takes `mtu` bytes.
+fn batch_frames(mtu: u32) -> usize {
+    (RECEIVE_BYTES / mtu.max(1) as usize).clamp(1, RECEIVE_FRAMES)
+}
+
 /// One device.
 #[derive(Debug)]
 pub(super) struct DeviceSlot {
@@ -34,6 +39,8 @@ pub(super) struct DeviceSlot {
     /// Frames that may gather in its receiving ring while no thread polls; 0 if it is not known how
     /// many fit.
     pub(super) target_frames: u32,
+    /// Frames received under one hold of the lock.
+    pub(super) batch_frames: usize,
     /// Whether it is up and has a carrier, as the kernel said last; none where the kernel says
     /// nothing. `connect` asks, so it is kept here: a system call for each connection costs a fifth
     /// of those that can be made in a second.
@@ -53,8 +60,9 @@ impl DeviceSlot {
             }
             Peek::Unknown => 0,
         };
+        let batch_frames = batch_frames(io.mtu());
         let stalled = TxBacklog::default();
-        Self { io, counters, stalled, target_frames, usable: None, index: None }
+        Self { io, counters, stalled, target_frames, batch_frames, usable: None, index: None }
     }
 
     /// Whether it holds frames it could not take.
@@ -125,6 +133,15 @@ mod tests {
     use super::*;
     use prp_device::{FrameIo, LimitedDevice};
     use prp_proto::addr::MacAddr;
+
+    #[test]
+    fn batch_frames__have_no_more_bytes_than_25_percent_of_a_window() {
+        for (mtu, frames) in [(68, 32), (1500, 32), (8972, 14), (65_535, 2), (u32::MAX, 1)] {
+            assert_eq!(batch_frames(mtu), frames, "at an MTU of {mtu}");
+        }
+        let window = prp_proto::config::ConnConfig::default().recv_buffer;
+        assert_eq!(RECEIVE_BYTES, window / 4);
+    }
 
     #[test]
     fn send__keeps_in_order_what_the_device_does_not_take() {

@@ -126,8 +126,13 @@ pub(super) const QUIET_TICKS: u32 = 16;
 
 // Batches under the lock. Rows: goodput, beside.
 
-/// Frames received from one device under one hold of the lock.
+/// Frames received from one device under one hold of the lock, at most.
 pub(super) const RECEIVE_FRAMES: usize = 32;
+
+/// Bytes of them at most, 25 % of the window that a sender has by default: an acknowledgement
+/// leaves only when a batch is taken in, and the sender must not use up its window before. Row:
+/// MTU 9000 of part udp.
+pub(super) const RECEIVE_BYTES: usize = 128 * 1024;
 
 /// Frames sent in one system call: 16 to 32 are best at every frame size.
 pub(super) const SEND_FRAMES: usize = 32;
