@@ -6,6 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use nix::poll::{PollFlags, ppoll};
+use nix::sys::prctl::{get_timerslack, set_timerslack};
 use nix::sys::time::TimeSpec;
 use prp_proto::time::Instant;
 
@@ -14,6 +15,7 @@ use super::core::Core;
 use super::guard::CoreGuard;
 use super::poll_set::PollSet;
 use super::spin::SpinPolicy;
+use super::tuning::TIMER_SLACK;
 use super::wait::{WaitParams, earliest};
 use super::waiter::Waiter;
 use super::waiters::Interest;
@@ -77,7 +79,7 @@ impl Engine {
         let mut set = PollSet::new(me.wake_fd(), PollFlags::POLLIN);
         let timeout = TimeSpec::from_duration(until.since(self.now()));
         let fds = set.fds();
-        let polled = ppoll(fds, Some(timeout), None);
+        let polled = with_short_slack(|| ppoll(fds, Some(timeout), None));
         me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
         let mut core = self.lock();
         if is_whole && polled == Ok(0) {
@@ -111,5 +113,29 @@ impl Engine {
         }
         let now = self.time_of(now, &core);
         (core, now)
+    }
+}
+
+/// Has the kernel end the sleep of `sleep` within [`TIMER_SLACK`] of its time. The slack of the
+/// thread is the program's: it has it again afterwards.
+fn with_short_slack<T>(sleep: impl FnOnce() -> T) -> T {
+    let usual = get_timerslack().ok().and_then(|nanos| u64::try_from(nanos).ok());
+    let Some(usual) = usual else { return sleep() };
+    let _ = set_timerslack(TIMER_SLACK.as_nanos() as u64);
+    let slept = sleep();
+    let _ = set_timerslack(usual);
+    slept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_short_slack__leaves_the_thread_with_its_own() {
+        set_timerslack(70_000).expect("threads may set theirs");
+        let meanwhile = with_short_slack(get_timerslack);
+        assert_eq!(meanwhile, Ok(TIMER_SLACK.as_nanos() as i32));
+        assert_eq!(get_timerslack(), Ok(70_000));
     }
 }
