@@ -55,6 +55,7 @@ pub fn of_udp(router: &Router) -> Option<impl Iterator<Item = (&'static str, u64
 #[cfg(test)]
 mod tests {
     use std::net::{SocketAddr, UdpSocket};
+    use std::time::Duration;
 
     use prp_device::{DeviceIo, FrameIo, LimitedDevice, UdpCounters};
     use prp_proto::addr::NodeId;
@@ -70,11 +71,12 @@ mod tests {
     use crate::node_port::RouterNodePort;
     use crate::{metrics, report};
 
-    /// A router on UDP, and the node's own port, which it holds.
-    fn router() -> (Router, Hosts, SocketAddr) {
-        let text = format!("1 udp:127.0.0.1:{PORT}\n2 udp:127.0.0.2:{PORT}\n");
+    /// A router on UDP, and the node's own port, which it holds. Tests run at the same time: each
+    /// has a node and a port that no other test has.
+    fn router(node: u16, port: u16) -> (Router, Hosts, SocketAddr) {
+        let text = format!("1 udp:127.0.0.1:{port}\n2 udp:127.0.0.2:{port}\n");
         let hosts = Hosts::parse(text.as_bytes()).expect("no mistake");
-        let local = NodeId::new(65_040).expect("a node");
+        let local = NodeId::new(node).expect("a node");
         let own = hosts.udp_addrs(NodeId::MIN)[0];
         let mut io = UdpDevice::open(&[own.0], false, hosts.udp_peers()).expect("a free port");
         let port = RouterNodePort::new(local, &mut io).expect("no other router");
@@ -87,11 +89,9 @@ mod tests {
         (router, hosts, own.0)
     }
 
-    const PORT: u16 = 17_330;
-
     #[test]
     fn note_received__what_a_device_has_lost_is_an_overrun() {
-        let (mut router, ..) = router();
+        let (mut router, ..) = router(65_041, 17_830);
         let device: Box<dyn FrameIo> = Box::new(LimitedDevice::new(0).expect("a pipe"));
         router.links.push(Link::new("eth0", device));
         router.poll(Instant::ZERO).expect("a socket");
@@ -102,12 +102,14 @@ mod tests {
     /// What is too short, carries no packet, or comes from no node is counted in each form.
     #[test]
     fn of_udp__every_counter_is_in_each_form() {
-        let (mut router, hosts, own) = router();
+        let (mut router, hosts, own) = router(65_040, 17_730);
         let stranger = UdpSocket::bind("127.0.0.9:0").expect("an address of this machine");
         for bytes in [&b"no packet"[..], &[]] {
             stranger.send_to(bytes, own).expect("it is there");
         }
+        let begun = std::time::Instant::now();
         while of_udp(&router).expect("a UDP device").map(|(_, count)| count).sum::<u64>() < 2 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "both datagrams come");
             router.poll(Instant::ZERO).expect("a socket");
         }
         let json = report::counters(&router);

@@ -42,7 +42,7 @@ fn take(ports: &mut NodePorts, at: usize) {
 #[test]
 fn find_free__one_process_has_them_all() {
     let node = NodeId::new(65_030).unwrap();
-    let [mut first, mut second] = [(); 2].map(|()| process(node, 17_130));
+    let [mut first, mut second] = [(); 2].map(|()| process(node, 17_430));
     take(&mut first, 0);
     second.find_free();
     assert_eq!(held(&second), [false, false], "it gets no first one, and takes no other one");
@@ -65,7 +65,7 @@ fn find_free__one_process_has_them_all() {
 #[test]
 fn find_free__takes_what_a_router_leaves() {
     let node = NodeId::new(65_031).unwrap();
-    let (mut router, mut ports) = (process(node, 17_230), process(node, 17_230));
+    let (mut router, mut ports) = (process(node, 17_530), process(node, 17_530));
     let name = RouterUdpName::bind(node, 3).unwrap().unwrap();
     take(&mut router, 0);
     ports.find_free();
@@ -83,7 +83,7 @@ fn find_free__takes_what_a_router_leaves() {
 #[test]
 fn serve__calls_for_another_socket_when_one_is_of_no_use() {
     let node = NodeId::new(65_032).unwrap();
-    let mut ports = process(node, 17_330);
+    let mut ports = process(node, 17_630);
     let (called, calls) = channel();
     ports.caller = Waker::from(Arc::new(Called(called)));
     take(&mut ports, 1);
