@@ -15,6 +15,14 @@ pub fn prp(sibling: &str) -> PathBuf {
     path
 }
 
+/// Skips the test if `systemd-analyze` does not tell what is in the sets of system calls of a unit.
+pub fn require_unit_call_sets() {
+    let known = Command::new("systemd-analyze").args(["syscall-filter", "@default"]).output();
+    if !known.is_ok_and(|output| output.status.success()) {
+        skip("systemd-analyze, which knows what is in the sets of a unit");
+    }
+}
+
 /// Runs `command`: code, standard output, standard error.
 ///
 /// # Panics

@@ -22,6 +22,7 @@ prp_tests::main! {
         prphosts__what_is_wrong_is_found,
         process__one_that_is_stopped_is_found,
         rights__what_the_process_lacks_is_found,
+        rights__calls_that_a_unit_refuses,
         path__a_node_that_is_not_reached,
         path__an_mtu_hole_has_its_size,
         path__losses_are_found,
@@ -183,12 +184,9 @@ fn process__one_that_is_stopped_is_found() {
 fn rights__what_the_process_lacks_is_found() {
     let topology = Topology::pair();
     let one = topology.node(1);
-    let by = |program: &str, words: &[&str]| {
-        let mut command = one.command(program);
-        command.args(words).arg(prp()).args(["doctor", "--json"]);
-        report(command)
-    };
-    assert_finds(&by("prlimit", &["--nofile=100"]), "descriptors", "100 descriptors");
+    let mut command = one.command("prlimit");
+    command.arg("--nofile=100").arg(prp()).args(["doctor", "--json"]);
+    assert_finds(&report(command), "descriptors", "100 descriptors");
     // A folder of this user: the owner of another folder is unknown in a user namespace.
     let folder = ForeignFolder::new(Uid::effective().as_raw(), 0o777);
     let mut command = one.command_with("PRP_RUN_DIR", folder.path(), prp());
@@ -197,15 +195,25 @@ fn rights__what_the_process_lacks_is_found() {
     if topology.is_rootless() {
         skip("root: nobody else may give privileges up in this way");
     }
-    let unit = TempFile::new("[Service]\nSystemCallFilter=@system-service @network-io\n");
-    let unit = unit.path().to_str().expect("text");
-    assert_finds(&by(SANDBOXED, &[unit]), "seccomp", "refuses bpf(2)");
     let words = ["--bounding-set", "-all", "--inh-caps", "-all"];
     let program = TempFile::copy(prp().to_str().expect("a plain name"));
     let mut command = one.command("setpriv");
     command.args(words).args(["--reuid", "65534", "--clear-groups"]).arg(program.path());
     command.args(["doctor", "--json", "2"]);
     assert_finds(&report(command), "privilege_raw", "no CAP_NET_RAW");
+}
+
+/// A unit's list of system calls leaves out what the kernel's forwarding needs.
+fn rights__calls_that_a_unit_refuses() {
+    program::require_unit_call_sets();
+    let topology = Topology::pair();
+    if topology.is_rootless() {
+        skip("root: nobody else may give privileges up in this way");
+    }
+    let unit = TempFile::new("[Service]\nSystemCallFilter=@system-service @network-io\n");
+    let mut command = topology.node(1).command(SANDBOXED);
+    command.arg(unit.path()).arg(prp()).args(["doctor", "--json"]);
+    assert_finds(&report(command), "seccomp", "refuses bpf(2)");
 }
 
 /// No router on that node, no line for the node, and no route behind a router.

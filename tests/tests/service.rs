@@ -16,6 +16,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use prp_routed::report::Question;
 use prp_tests::harness::skip;
+use prp_tests::program;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::{Router, UnprivilegedRunDir, ask};
 use prp_tests::scratch::TempFile;
@@ -199,10 +200,7 @@ fn confinement__without_another_user() {
 /// The sample unit's user, capabilities and system calls: any other call would end the daemon.
 fn unit__leaves_the_daemon_what_it_does() {
     let topology = chain();
-    let known = Command::new("systemd-analyze").args(["syscall-filter", "@default"]).output();
-    if !known.is_ok_and(|output| output.status.success()) {
-        skip("systemd-analyze, which knows what is in the sets of a unit");
-    }
+    program::require_unit_call_sets();
     let node = topology.node(2);
     let hosts = TempFile::new(node.hosts());
     let [unit, program] = [UNIT, ROUTED].map(TempFile::copy);
