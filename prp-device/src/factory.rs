@@ -57,7 +57,7 @@ fn open_udp(hosts: &Hosts, local: NodeId) -> io::Result<Option<NodeDevice>> {
     let Some(&(_, best)) = addrs.first() else { return Ok(None) };
     let own: Vec<_> = addrs.iter().map(|(own, _)| *own).collect();
     let io = UdpDevice::open(&own, true, hosts.udp_peers())?;
-    let device = Device::udp(best, io.mtu(), io.train());
+    let device = io.as_device(best);
     Ok(Some(NodeDevice { name: UDP_DEVICE.to_owned(), device, io: DeviceIo::Udp(Box::new(io)) }))
 }
 

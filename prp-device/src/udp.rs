@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use prp_proto::addr::LinkAddr;
+use prp_proto::endpoint::Device;
 use prp_proto::wire::TrainTest;
 use socket2::{SockAddr, Socket};
 
@@ -44,6 +45,11 @@ const MAX_TRAIN: usize = 64;
 /// A datagram up to this size that leaves alone is put together before: copying so little costs
 /// less than the kernel's walk through a list of pieces.
 const SMALL: usize = 512;
+
+/// Windows of a connection for which there is room in the buffer of a socket, as the kernel counts
+/// it: a byte of a full train counts for little more than one, and one of a datagram that is alone
+/// for up to three.
+const WINDOWS_OF_ROOM: usize = 8;
 
 /// UDP sockets on the node's addresses.
 #[derive(Debug)]
@@ -159,6 +165,16 @@ impl UdpDevice {
     /// Datagrams of its largest size that it sends and receives at a time.
     pub fn train(&self) -> u16 {
         (MAX_BYTES / self.mtu.max(1) as usize).clamp(1, MAX_TRAIN) as u16
+    }
+
+    /// Bytes that a peer may send ahead of what is read, unless a connection's settings say so.
+    pub fn window(&self) -> usize {
+        (self.room / WINDOWS_OF_ROOM).clamp(Device::WINDOW, Device::MAX_WINDOW)
+    }
+
+    /// What the protocol needs to know of it, where `addr` is the node's own address and port.
+    pub fn as_device(&self, addr: LinkAddr) -> Device {
+        Device::udp(addr, self.mtu, self.train()).with_window(self.window())
     }
 
     /// What tells how much waits.

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::congestion::Controller;
+use crate::endpoint::Device;
 use crate::wire::{CLASSIC_MSS, Offer, ReliabilitySet};
 
 /// Largest window an end offers or uses, in segments. Below 2^15 so that 16 bits of acknowledgement
@@ -57,13 +58,15 @@ pub struct ConnConfig {
     pub crc: bool,
     /// Largest segment to offer, in bytes; the device's MTU lowers it further.
     pub max_segment: u16,
-    /// Bytes written and not yet acknowledged that are kept.
+    /// Bytes written and not yet acknowledged that are kept. If it is [`Device::WINDOW`] or more,
+    /// and may grow, it becomes the largest window that the peer states, up to
+    /// [`Device::MAX_WINDOW`].
     pub send_buffer: usize,
     /// Bytes that this may grow to while a writer waits for a peer that does not read, if that is
     /// more (SPEC PRP-WIN-7).
     pub send_buffer_max: usize,
-    /// Bytes received and not yet read that are kept.
-    pub recv_buffer: usize,
+    /// Bytes received and not yet read that are kept; [`Device::window`] if there is no number.
+    pub recv_buffer: Option<usize>,
     /// Idle probing; `None` is never.
     pub keepalive: Option<Keepalive>,
     /// Longest wait for the peer to acknowledge data; `None` is for ever.
@@ -85,10 +88,8 @@ impl Default for ConnConfig {
             // delivered otherwise. What it costs is in docs/experiments.
             crc: true,
             max_segment: u16::MAX,
-            // 512 KiB in flight is where goodput peaks at every frame size on a machine with 1 MiB
-            // of second-level cache; deeper windows are slower.
-            send_buffer: 512 * 1024,
-            recv_buffer: 512 * 1024,
+            send_buffer: Device::WINDOW,
+            recv_buffer: None,
             // What Linux lets a TCP socket's grow to (net.ipv4.tcp_wmem): there are programs that
             // write this much both ways before either end reads.
             send_buffer_max: 4 * 1024 * 1024,
@@ -117,7 +118,7 @@ impl ConnConfig {
 
     /// The receive buffer in force.
     pub(crate) fn recv_limit(&self) -> usize {
-        self.recv_buffer.max(Self::MIN_BUFFER)
+        self.recv_buffer.unwrap_or(Device::WINDOW).max(Self::MIN_BUFFER)
     }
 
     /// The send buffer in force, until it grows.
@@ -150,9 +151,8 @@ impl Default for EndpointConfig {
             ethertype: crate::wire::ETHERTYPE,
             unconfirmed_per_peer: 128,
             refusals_per_second: 1000,
-            // Full windows for 512 connections with the default buffer at a time, and small ones
-            // for 4096 more: the default backlog, filled by peers that send as much as they may on
-            // each.
+            // Windows of 512 KiB for 512 connections at a time, and small ones for 4096 more: the
+            // default backlog, filled by peers that send as much as they may on each.
             receive_memory: 512 * 1024 * 1024,
         }
     }

@@ -21,9 +21,11 @@ mod next_to_send;
 mod parts;
 mod path_change;
 mod path_size;
+mod peer_window;
 mod receive;
 mod send_slot;
 mod sender;
+mod train;
 mod transmit;
 mod user;
 

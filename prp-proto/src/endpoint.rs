@@ -58,6 +58,7 @@ use crate::seq::{Seq, SeqWidth};
 use crate::stats::{ConnStats, EndpointStats};
 use crate::time::Instant;
 use crate::timer::TimerQueue;
+use crate::transmit::Path;
 use connection_log::ConnectionLog;
 use connection_trace::ConnectionTraces;
 use echo::EchoQueue;
@@ -89,13 +90,24 @@ pub struct Device {
     /// Frames that it best takes, and passes on, at a time (SPEC PRP-UDP-6): segments are lent, let
     /// go and acknowledged by this number at least.
     pub train: u16,
+    /// Bytes that a peer may send ahead of what is read, if the connection's settings do not say
+    /// how many: the device's buffer takes several times as much.
+    pub window: usize,
 }
 
 impl Device {
+    /// The window by which a connection over Ethernet has the most goodput, at every frame size, on
+    /// a machine with 1 MiB of second-level cache.
+    pub const WINDOW: usize = 512 * 1024;
+
+    /// The largest window of a device: over UDP, where a train of 64 KiB is one call at either end,
+    /// readers sleep for longer with it than with [`Self::WINDOW`].
+    pub const MAX_WINDOW: usize = 2 * Self::WINDOW;
+
     /// An Ethernet device with this hardware address, whose frames have `mtu` bytes at most after
     /// the Ethernet header.
     pub const fn ethernet(mac: MacAddr, mtu: u32) -> Self {
-        Self { addr: LinkAddr::Ethernet(mac), mtu, loopback: false, train: 1 }
+        Self { addr: LinkAddr::Ethernet(mac), mtu, loopback: false, train: 1, window: Self::WINDOW }
     }
 
     /// The loopback device, which takes `mtu` bytes after the Ethernet header.
@@ -106,7 +118,13 @@ impl Device {
     /// UDP sockets, of which `addr` is the node's own address and port, for datagrams of `mtu`
     /// bytes at most that are sent in trains of `train`. They reach this node itself as well.
     pub const fn udp(addr: LinkAddr, mtu: u32, train: u16) -> Self {
-        Self { addr, mtu, loopback: true, train }
+        Self { addr, mtu, loopback: true, train, window: Self::WINDOW }
+    }
+
+    /// The same with a window of `bytes`.
+    #[must_use]
+    pub const fn with_window(self, bytes: usize) -> Self {
+        Self { window: bytes, ..self }
     }
 }
 
@@ -281,9 +299,10 @@ impl Endpoint {
     /// Settings of a connection with `peer`. The frames of a node to itself are copied in its
     /// memory and cross no wire, so a trailer would find nothing that a copy of its own could not
     /// have done (SPEC PRP-CRC-5).
-    fn config_for(&self, peer: PrpAddr, config: ConnConfig) -> ConnConfig {
+    fn config_for(&self, peer: PrpAddr, path: &Path, config: ConnConfig) -> ConnConfig {
         let crc = config.crc && peer.node != self.local_node();
-        ConnConfig { crc, ..config }
+        let window = self.device(path.device).map(|device| device.window);
+        ConnConfig { crc, recv_buffer: config.recv_buffer.or(window), ..config }
     }
 
     /// A connection id: anything but zero.

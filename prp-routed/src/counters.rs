@@ -59,7 +59,6 @@ mod tests {
 
     use prp_device::{DeviceIo, FrameIo, LimitedDevice, UdpCounters};
     use prp_proto::addr::NodeId;
-    use prp_proto::endpoint::Device;
     use prp_proto::forward::Forwarder;
     use prp_proto::hosts::Hosts;
     use prp_proto::route::RouteTable;
@@ -81,7 +80,7 @@ mod tests {
         let mut io = UdpDevice::open(&[own.0], false, hosts.udp_peers()).expect("a free port");
         let port = RouterNodePort::new(local, &mut io).expect("no other router");
         let routes = RouteTable::build(&hosts, NodeId::MIN, |_| None);
-        let ours = Device::udp(own.1, io.mtu(), io.train());
+        let ours = io.as_device(own.1);
         let forwarder = Forwarder::new(hosts.ethertype(), routes, vec![ours]);
         let link = Link::new("udp", DeviceIo::Udp(Box::new(io)));
         let mut router = Router::new(forwarder, vec![link]).expect("a Unix socket");

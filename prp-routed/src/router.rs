@@ -182,7 +182,7 @@ impl Router {
                 && let Some(ours) = self.forwarder.devices().get(at)
             {
                 udp.set_mtu(mtu);
-                self.forwarder.set_device(id, Device::udp(ours.addr, mtu, udp.train()));
+                self.forwarder.set_device(id, udp.as_device(ours.addr));
             }
             let fits = link.io.mtu();
             let Some(kernel) = link.io.kernel() else { continue };

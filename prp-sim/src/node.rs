@@ -374,7 +374,7 @@ impl Node {
         let Some(config) = self.endpoint.conn_config(*conn) else { return Ok(()) };
         let mss = self.endpoint.terms(*conn).map_or(0, |t| usize::from(t.mss));
         let send = config.send_buffer.max(config.send_buffer_max);
-        let limit = memory_limit(send, config.recv_buffer, mss);
+        let limit = memory_limit(send, config.recv_buffer.unwrap_or(Device::WINDOW), mss);
         if held > limit {
             return Err(format!("a connection of node {} holds {held} bytes", self.index + 1));
         }

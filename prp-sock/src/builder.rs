@@ -129,7 +129,8 @@ impl Builder {
     }
 
     /// Bytes written and not yet acknowledged that are kept, whatever the peer does. By default it
-    /// is 512 KiB, and grows ([`Self::send_buffer_max`]).
+    /// is 512 KiB, or up to 1 MiB for a peer with so large a window, and grows
+    /// ([`Self::send_buffer_max`]).
     #[must_use]
     pub fn send_buffer(mut self, bytes: usize) -> Self {
         self.config.send_buffer = bytes;
@@ -146,10 +147,11 @@ impl Builder {
         self
     }
 
-    /// Bytes received and not yet read that are kept; 512 KiB by default. Bounds the window.
+    /// Bytes received and not yet read that are kept. Bounds the window. By default it is 512 KiB;
+    /// over UDP up to 1 MiB, 12.5 % of the socket's buffer as the kernel counts it.
     #[must_use]
     pub fn recv_buffer(mut self, bytes: usize) -> Self {
-        self.config.recv_buffer = bytes;
+        self.config.recv_buffer = Some(bytes);
         self
     }
 

@@ -9,6 +9,9 @@ const OUTPUT: &str = "prp-proto/src/endpoint/output.rs";
 const TABLE: &str = "prp-proto/src/endpoint/table.rs";
 const TIMER: &str = "prp-proto/src/timer.rs";
 const SEND_SLOT: &str = "prp-proto/src/connection/send_slot.rs";
+const TRAIN: &str = "prp-proto/src/connection/train.rs";
+const PEER_WINDOW: &str = "prp-proto/src/connection/peer_window.rs";
+const ENDPOINT: &str = "prp-proto/src/endpoint.rs";
 
 /// Those of the scheduler, and of what comes after.
 pub(super) const SCHEDULING: &[Mutation] = &[
@@ -17,8 +20,56 @@ pub(super) const SCHEDULING: &[Mutation] = &[
         "each connection has a window of its own in flight",
         "scheduling",
         PEER_SCHEDULER,
-        "in_flight - send_slot.in_flight < SHARE",
-        "in_flight - send_slot.in_flight < SHARE * 1000",
+        "in_flight - send_slot.in_flight < share(window)",
+        "in_flight - send_slot.in_flight < share(window) * 1000",
+    ),
+    mutation(
+        Unit,
+        "what is less than a train waits, however little is in flight",
+        "scheduling",
+        TRAIN,
+        "in_flight > unacknowledged + full",
+        "in_flight > 0",
+    ),
+    mutation(
+        Unit,
+        "a message waits for a train",
+        "scheduling",
+        TRAIN,
+        "&& !send.buf.ends_message()",
+        "",
+    ),
+    mutation(
+        Unit,
+        "data wait for a train, however long an acknowledgement takes",
+        "scheduling",
+        TRAIN,
+        "least <= NEAR",
+        "least <= NEAR * 1000",
+    ),
+    mutation(
+        Unit,
+        "the end of a stream waits for a train",
+        "scheduling",
+        TRAIN,
+        "&& self.state.can_send()",
+        "",
+    ),
+    mutation(
+        Unit,
+        "less is written than the peer takes",
+        "scheduling",
+        PEER_WINDOW,
+        "self.send.buf.raise_limit(self.config.send_limit());",
+        "",
+    ),
+    mutation(
+        Unit,
+        "a device has no window of its own",
+        "scheduling",
+        ENDPOINT,
+        "recv_buffer: config.recv_buffer.or(window)",
+        "recv_buffer: config.recv_buffer",
     ),
     mutation(
         Unit,

@@ -6,8 +6,9 @@ use std::arch::x86_64::{
     __m128i, __m512i, _mm_and_si128, _mm_clmulepi64_si128, _mm_extract_epi32, _mm_set_epi32,
     _mm_set_epi64x, _mm_srli_si128, _mm_xor_si128, _mm256_castsi256_si128,
     _mm256_extracti128_si256, _mm256_xor_si256, _mm512_castsi512_si256, _mm512_clmulepi64_epi128,
-    _mm512_extracti64x4_epi64, _mm512_loadu_si512, _mm512_maskz_mov_epi64, _mm512_set_epi64,
-    _mm512_ternarylogic_epi64,
+    _mm512_extracti64x4_epi64, _mm512_loadu_si512, _mm512_maskz_mov_epi64,
+    _mm512_maskz_permutexvar_epi8, _mm512_or_si512, _mm512_set_epi64, _mm512_set1_epi8,
+    _mm512_setzero_si512, _mm512_sub_epi8, _mm512_ternarylogic_epi64,
 };
 
 use crate::FRONT;
@@ -55,34 +56,69 @@ const fn factors(bits: u32) -> Factors {
 #[inline]
 pub(super) fn is_supported() -> bool {
     is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("vpclmulqdq")
         && is_x86_feature_detected!("pclmulqdq")
         && is_x86_feature_detected!("sse4.1")
 }
 
 /// CRC-32 over `front` and `payload`, of 64 bytes or more.
-#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,vpclmulqdq,pclmulqdq,sse4.1")]
 pub(super) fn fold(front: &[u8; FRONT], payload: &[u8]) -> u32 {
-    // Zeros, the front and the first bytes of the payload fill one or two blocks. The rest of the
-    // payload is whole blocks. The copy has a fixed length, which is faster, and may copy more
-    // bytes than these blocks take.
-    let zeros = (FRONT + payload.len()).wrapping_neg() % BLOCK;
-    let at = zeros + FRONT;
-    let first = (2 * BLOCK - at) % BLOCK;
-    let mut begin = [0; 3 * BLOCK];
-    begin[zeros..at].copy_from_slice(front);
-    // The value of the CRC-32 register before the first byte.
-    for byte in &mut begin[zeros..zeros + 4] {
-        *byte ^= 0xff;
-    }
-    begin[at..at + BLOCK].copy_from_slice(&payload[..BLOCK]);
-    let (begin, _) = begin.as_chunks::<BLOCK>();
-    let mut sum = load(&begin[0]);
-    if at + first > BLOCK {
-        sum = moved(sum, BY_512, load(&begin[1]));
-    }
+    let first = payload.len() % BLOCK;
     let (blocks, _) = payload[first..].as_chunks();
-    reduce(fold_blocks(sum, blocks))
+    reduce(fold_blocks(begin(front, payload, first), blocks))
+}
+
+/// The sum of two blocks: zeros, then `front`, then the first `first` bytes of the payload, so that
+/// whole blocks are left of it.
+///
+/// They are put together in registers. What has just been written to memory byte by byte cannot be
+/// read again as a block until the processor has finished all that came before.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,vpclmulqdq,pclmulqdq,sse4.1")]
+#[inline]
+fn begin(front: &[u8; FRONT], payload: &[u8], first: usize) -> __m512i {
+    const FRONT_BYTES: u128 = (1 << FRONT) - 1;
+    const ALL_BYTES: u128 = u64::MAX as u128;
+    // The value of the CRC-32 register before the first byte.
+    const REGISTER: i64 = 0xffff_ffff;
+    let at = 2 * BLOCK - first - FRONT;
+    let [a, b, c] = words(front);
+    let front = _mm512_set_epi64(0, 0, 0, 0, 0, c, b, a ^ REGISTER);
+    let front_bytes = FRONT_BYTES << at;
+    let in_first = placed(front, at, front_bytes as u64);
+    let in_second = placed(front, at, (front_bytes >> BLOCK) as u64);
+    let start = match payload.first_chunk() {
+        Some(block) => load(block),
+        None => _mm512_setzero_si512(),
+    };
+    let start = placed(start, BLOCK - first, (ALL_BYTES << (BLOCK - first)) as u64);
+    moved(in_first, BY_512, _mm512_or_si512(in_second, start))
+}
+
+/// The three words of `front`, as they lie in memory.
+#[inline]
+fn words(front: &[u8; FRONT]) -> [i64; 3] {
+    let (words, _) = front.as_chunks();
+    [0, 1, 2].map(|i| words.get(i).map_or(0, |word| i64::from_le_bytes(*word)))
+}
+
+/// `bytes`, the first of which becomes byte `at` modulo 64; zeros where `mask` has none.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+#[inline]
+fn placed(bytes: __m512i, at: usize, mask: u64) -> __m512i {
+    const INDICES: [u8; BLOCK] = {
+        let mut indices = [0; BLOCK];
+        let mut i = 0;
+        while i < BLOCK {
+            indices[i] = i as u8;
+            i += 1;
+        }
+        indices
+    };
+    let from = _mm512_sub_epi8(load(&INDICES), _mm512_set1_epi8(at as i8));
+    _mm512_maskz_permutexvar_epi8(mask, from, bytes)
 }
 
 /// `sum` with `blocks` folded into it.

@@ -523,6 +523,22 @@ fn receive__counts_what_found_no_room() {
 
 /// Neither of two processes would be the steward if each had the port of one address.
 #[test]
+fn window__follows_the_room_of_the_socket() {
+    let mut device = open(ONE, 17_130);
+    let mut window = |room| {
+        device.room = room;
+        assert_eq!(
+            device.as_device(LinkAddr::Udp { peer: UdpPeer(0), port: 1 }).window,
+            device.window()
+        );
+        device.window()
+    };
+    assert_eq!(window(2 * 212_992), Device::WINDOW, "ordinary users of older kernels");
+    assert_eq!(window(6 << 20), 768 * 1024);
+    assert_eq!([8 << 20, 1 << 30].map(window), [Device::MAX_WINDOW; 2]);
+}
+
+#[test]
 fn open__node_ports_go_to_one_process() {
     let own = [ONE, TWO].map(|ip| SocketAddr::new(ip, 17_030));
     let open = || UdpDevice::open(&own, true, &[ONE, TWO]).unwrap();

@@ -69,6 +69,11 @@ impl SendBuffer {
         self.limit
     }
 
+    /// Keeps at least `limit` bytes from now on.
+    pub(crate) fn raise_limit(&mut self, limit: usize) {
+        self.limit = self.limit.max(limit);
+    }
+
     /// Keeps twice as much from now on, or `most`, if that takes `spare` bytes at most.
     pub(crate) fn grow(&mut self, most: usize, spare: usize) {
         let step = self.limit.min(most.saturating_sub(self.limit));
@@ -99,6 +104,11 @@ impl SendBuffer {
     /// Memory held.
     pub(crate) fn allocated(&self) -> usize {
         self.bytes.allocated() + self.ends.capacity() * size_of::<u64>()
+    }
+
+    /// Whether a message ends in what is unsent.
+    pub(crate) fn ends_message(&self) -> bool {
+        !self.ends.is_empty()
     }
 
     /// Whether a segment could be cut now, be it an empty message.

@@ -18,7 +18,7 @@ const ACK_EVERY: u32 = 16;
 /// As [`ACK_EVERY`], over UDP, where they come in trains: two of 44 segments at the usual MTU, each
 /// of which may bring a message that is answered at once. A frame of its own costs such a message
 /// of 64 KiB 10 % of its time.
-const ACK_EVERY_BY_UDP: u32 = 96;
+pub(super) const ACK_EVERY_BY_UDP: u32 = 96;
 
 /// The receiver's account of what it owes the sender.
 #[derive(Copy, Clone, Debug, Default, Hash)]

@@ -174,7 +174,7 @@ impl Connection {
             for index in block.received.iter() {
                 news += self.send.flight.mark_received(next + 1 + index).unwrap_or(0);
             }
-            self.send.window = block.window.min(crate::config::MAX_WINDOW);
+            self.note_window(block.window);
         } else {
             rtt = rtt.or(acked.rtt);
         }

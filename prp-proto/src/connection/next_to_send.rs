@@ -40,6 +40,8 @@ pub(super) enum Blocker {
     Slot,
     /// The end of a write is shorter than a segment, and more of the write is announced.
     ShortEnd,
+    /// It is less than a train, and what is in flight is enough until it is one.
+    ShortTrain,
 }
 
 impl NextSend {
@@ -82,6 +84,9 @@ impl Connection {
             None if self.wants_eoc() => NextSend::Eoc,
             None => return NextSend::Blocked(Blocker::ShortEnd),
         };
+        if self.waits_for_train() {
+            return NextSend::Blocked(Blocker::ShortTrain);
+        }
         if self.send_slot.allows(alone) { next } else { NextSend::Blocked(Blocker::Slot) }
     }
 
@@ -150,6 +155,8 @@ impl ConnStats {
             Blocker::ShortEnd => &mut self.blocked_by_short_end,
             // The slot may come at once. The scheduler knows whether there are others.
             Blocker::Slot => return,
+            // It goes with what follows.
+            Blocker::ShortTrain => return,
         } += 1;
     }
 }

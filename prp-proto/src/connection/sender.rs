@@ -5,6 +5,7 @@ use alloc::collections::TryReserveError;
 use core::time::Duration;
 
 use super::path_size::PathSize;
+use super::train::Train;
 use super::{Seed, Terms};
 use crate::buffer::{Ending, SendBuffer};
 use crate::congestion::{AckSample, Congestion, Controller};
@@ -62,10 +63,13 @@ impl OpenProbe {
 pub(crate) struct Sender {
     pub(super) buf: SendBuffer,
     pub(super) flight: Flight,
+    /// The largest window that the peer has stated, in segments.
+    pub(super) largest_window: u32,
     /// Window the peer last stated, in segments.
     pub(super) window: u32,
     /// First number the peer has no room for yet. Never moves back.
     pub(super) right_edge: Seq,
+    pub(super) train: Train,
     pub(super) rtt: Rtt,
     pub(super) congestion: Box<dyn Congestion>,
     controller: Controller,
@@ -115,8 +119,10 @@ impl Sender {
         Self {
             buf: SendBuffer::new(seed.config.send_limit()),
             flight: Flight::new(seed.first),
+            largest_window: 0,
             window: 0,
             right_edge: seed.first,
+            train: Train::new(),
             rtt: Rtt::new(seed.id as u8),
             congestion: seed.config.congestion.start(usize::from(CLASSIC_MSS)),
             controller: seed.config.congestion,
@@ -147,6 +153,7 @@ impl Sender {
     /// The peer takes `window` segments on these terms.
     pub(super) fn start(&mut self, terms: &Terms, window: u32, udp: bool) {
         self.window = window.min(crate::config::MAX_WINDOW);
+        self.largest_window = self.window;
         self.right_edge = self.flight.base() + self.window;
         self.start_sizes(terms.mss, terms.crc, udp);
         self.congestion = self.controller.start(usize::from(terms.mss));

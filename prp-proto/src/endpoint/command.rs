@@ -110,7 +110,7 @@ impl Endpoint {
             handle: self.table.next_handle(),
             local: PrpAddr::new(self.local_node(), port),
             remote,
-            config: self.config_for(remote, config),
+            config: self.config_for(remote, &path, config),
             path,
             id: self.new_id(),
             first: self.new_first(width),

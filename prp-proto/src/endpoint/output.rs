@@ -9,10 +9,6 @@ use crate::state::State;
 use crate::time::Instant;
 use crate::transmit::TransmitBatch;
 
-/// Segments a connection may put out before the next one may: a batch for one system call, and a
-/// train where its device sends such.
-const QUANTUM: u16 = 16;
-
 /// Deadlines revised at once: some microseconds, as long as it takes to be woken for nothing.
 const REVISED: usize = 64;
 
@@ -25,11 +21,10 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     }
 }
 
-/// What `conn` may put out at a time.
+/// Segments of a train to the peer of `conn`.
 #[inline]
-fn quantum(devices: &[Device], conn: &Connection) -> usize {
-    let device = devices.get(usize::from(conn.path.device.0));
-    usize::from(device.map_or(QUANTUM, |device| device.train.max(QUANTUM)))
+fn train(devices: &[Device], conn: &Connection) -> u16 {
+    devices.get(usize::from(conn.path.device.0)).map_or(1, |device| device.train)
 }
 
 impl Endpoint {
@@ -56,8 +51,8 @@ impl Endpoint {
         while !batch.is_full() {
             let Some(handle) = self.transmit_queue.pop_front() else { break };
             let Some(conn) = self.table.get_mut(handle) else { continue };
-            let quantum = quantum(&self.devices, conn);
-            let more = conn.transmit(now, batch, quantum, BorrowedWrite::part_of(lent, handle));
+            let train = train(&self.devices, conn);
+            let more = conn.transmit(now, batch, train, BorrowedWrite::part_of(lent, handle));
             conn.queued_transmit = more;
             if more {
                 self.transmit_queue.push_back(handle);
@@ -89,14 +84,14 @@ impl Endpoint {
             self.scheduler.dequeue(queue);
             return self.scheduler.requeue(queue);
         };
-        if !self.scheduler.has_room(&conn.send_slot) {
+        if !self.scheduler.has_room(&conn.send_slot, conn.largest_window()) {
             // Once data of a connection have arrived it is checked again.
             conn.stats.blocked_by_share += 1;
             return;
         }
         conn.send_slot.give();
-        let quantum = quantum(&self.devices, conn);
-        conn.transmit(now, batch, quantum, BorrowedWrite::part_of(lent, handle));
+        let train = train(&self.devices, conn);
+        conn.transmit(now, batch, train, BorrowedWrite::part_of(lent, handle));
         let over = conn.send_slot.take();
         if over || !conn.wants_send_slot() {
             conn.send_slot.leave();

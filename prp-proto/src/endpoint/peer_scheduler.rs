@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 
 use hashbrown::HashMap;
 
+use super::Device;
 use crate::addr::NodeId;
 use crate::connection::{Connection, SendSlot};
 use crate::event::ConnHandle;
@@ -22,7 +23,14 @@ use crate::event::ConnHandle;
 /// Bytes, frame costs included, that the others to a node may have in flight when a connection
 /// begins to send: the window of one connection with default buffers, of which a receiving ring
 /// holds two.
-const SHARE: usize = 512 * 1024;
+const SHARE: usize = Device::WINDOW;
+
+/// Those that the others may have to a node that states a window of `window` bytes: two windows of
+/// [`Device::MAX_WINDOW`], since the buffer there is as large, and a reader that sleeps lets half a
+/// window gather.
+fn share(window: usize) -> usize {
+    SHARE.max(4 * window.min(Device::MAX_WINDOW).saturating_sub(SHARE))
+}
 
 /// The way to one node.
 #[derive(Clone, Debug)]
@@ -174,9 +182,10 @@ impl PeerScheduler {
         }
     }
 
-    /// Whether the connection of `send_slot` may begin to send.
-    pub(super) fn has_room(&self, send_slot: &SendSlot) -> bool {
-        self.queues[send_slot.queue as usize].in_flight - send_slot.in_flight < SHARE
+    /// Whether the connection of `send_slot` may begin to send, whose peer states a window of
+    /// `window` bytes.
+    pub(super) fn has_room(&self, send_slot: &SendSlot, window: usize) -> bool {
+        self.queues[send_slot.queue as usize].in_flight - send_slot.in_flight < share(window)
     }
 
     /// The first in line has had its quantum.

@@ -88,7 +88,7 @@ impl Endpoint {
             None => (RequestKind::Classic, SeqWidth::Bits16),
         };
         let config = self.listeners.get(&port).map(|l| l.config).unwrap_or_default();
-        let config = self.config_for(peer, config);
+        let config = self.config_for(peer, &path, config);
         let seed = Seed {
             handle: self.table.next_handle(),
             local: PrpAddr::new(self.local_node(), port),

@@ -103,7 +103,7 @@ impl Daemon {
         for (at, link) in self.router.links.iter_mut().enumerate() {
             if let Some(io) = link.io.udp_mut() {
                 io.set_peers(hosts.udp_peers());
-                let device = Device::udp(addr, io.mtu(), io.train());
+                let device = io.as_device(addr);
                 self.router.forwarder.set_device(DeviceId(at as u16), device);
             }
         }
@@ -115,7 +115,7 @@ impl Daemon {
         let Some(&(own, addr)) = hosts.udp_addrs(local).first() else { return Ok(None) };
         let mut io = UdpDevice::open(&[own], false, hosts.udp_peers())?;
         let port = RouterNodePort::new(local, &mut io)?;
-        Ok(Some((Device::udp(addr, io.mtu(), io.train()), io, port)))
+        Ok(Some((io.as_device(addr), io, port)))
     }
 
     /// Opens a socket on each device of `added`, for routing.

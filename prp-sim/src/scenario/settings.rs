@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use prp_proto::config::{Classic, ConnConfig, Keepalive};
 use prp_proto::congestion::Controller;
+use prp_proto::endpoint::Device;
 use prp_proto::wire::{Offer, Reliability, ReliabilitySet};
 
 use super::FaultProfile;
@@ -66,7 +67,7 @@ impl Settings {
                 u16::MAX
             },
             send_buffer: buffer(rng, default.send_buffer),
-            recv_buffer: buffer(rng, default.recv_buffer),
+            recv_buffer: Some(buffer(rng, Device::WINDOW)),
             keepalive: if self.impatient { Some(quick_keepalive(rng)) } else { default.keepalive },
             user_timeout: match rng.below(8) {
                 0 => None,
@@ -106,7 +107,7 @@ fn classic(rng: &mut SimRng, client: bool) -> ConnConfig {
         classic,
         reliability: ReliabilitySet::ALL,
         send_buffer: 1 << 22,
-        recv_buffer: 1 << 22,
+        recv_buffer: Some(1 << 22),
         ..ConnConfig::default()
     }
 }

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::rx_coalescing;
-use super::tuning::{NAP_RING_BYTES, NAP_RING_PART, RECEIVE_BYTES, RECEIVE_FRAMES};
+use super::tuning::{NAP_RING_PART, NAP_WINDOW_PART, RECEIVE_BYTES, RECEIVE_FRAMES};
 use prp_device::{DeviceIo, Peek, Received, Sent, TxBacklog, UdpCounters, UdpDevice};
 use prp_proto::addr::LinkAddr;
+use prp_proto::endpoint::Device;
 
 /// Counters of a device.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
@@ -56,7 +57,8 @@ impl DeviceSlot {
             Peek::Ring(ring) => rx_coalescing::target_frames(ring.slots(), ring.slot_bytes()),
             Peek::Queue(queue) => {
                 let room = queue.room() / NAP_RING_PART as usize;
-                (room.min(NAP_RING_BYTES) / queue.datagram_bytes()) as u32
+                let window = io.udp().map_or(Device::WINDOW, UdpDevice::window);
+                (room.min(window / NAP_WINDOW_PART) / queue.datagram_bytes()) as u32
             }
             Peek::Unknown => 0,
         };
@@ -139,8 +141,7 @@ mod tests {
         for (mtu, frames) in [(68, 32), (1500, 32), (8972, 14), (65_535, 2), (u32::MAX, 1)] {
             assert_eq!(batch_frames(mtu), frames, "at an MTU of {mtu}");
         }
-        let window = prp_proto::config::ConnConfig::default().recv_buffer;
-        assert_eq!(RECEIVE_BYTES, window / 4);
+        assert_eq!(RECEIVE_BYTES, Device::WINDOW / 4);
     }
 
     #[test]

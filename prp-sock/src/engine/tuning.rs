@@ -61,6 +61,10 @@ pub(super) const NAP_RING_PART: u32 = 4;
 /// window shows it by sending less than was meant to gather.
 pub(super) const NAP_RING_BYTES: usize = 256 * 1024;
 
+/// Over UDP a nap lasts until at most 1/2 of a window has gathered: a sender with that window does
+/// not wait then.
+pub(super) const NAP_WINDOW_PART: usize = 2;
+
 /// The kernel may let a nap last this much longer (`PR_SET_TIMERSLACK`): the thread asks for it,
 /// since with the usual 50 us naps would not pay at more than 20 Gbit/s.
 pub(super) const TIMER_SLACK: Duration = Duration::from_micros(10);

@@ -47,7 +47,7 @@ impl UdpProbe {
         }
         let own: Vec<_> = device.own_addrs().collect();
         let node_ports = own.into_iter().zip(device.take_node_ports()).collect();
-        let seen = Device::udp(best, device.mtu(), device.train());
+        let seen = device.as_device(best);
         let seek_at = Instant::now() + NodePort::RETRY_INTERVAL;
         Ok(Some((Self { device, node_ports, owners, seek_at }, seen)))
     }

@@ -50,7 +50,7 @@ pub(super) fn config(reliability: ReliabilitySet) -> ConnConfig {
         reliability,
         send_buffer: 8 * 1024,
         send_buffer_max: 16 * 1024,
-        recv_buffer: 8 * 1024,
+        recv_buffer: Some(8 * 1024),
         keepalive: Some(Keepalive {
             idle: Duration::from_millis(300),
             interval: Duration::from_millis(100),

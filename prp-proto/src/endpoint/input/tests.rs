@@ -167,7 +167,7 @@ fn run(seed: u64, policy: Reliability) -> Seen {
     // An end that has room for so little and seldom reads closes its window.
     let has_small_buffers = seed % 2 == 1;
     if has_small_buffers {
-        (config.send_buffer, config.recv_buffer) = (4096, 4096);
+        (config.send_buffer, config.recv_buffer) = (4096, Some(4096));
     }
     let mut pair = Pair::default();
     let (client, server) = pair.established_with(config, config);
@@ -329,7 +329,7 @@ fn expected__not_without_its_trailer() {
 #[test]
 fn expected__leaves_a_closed_window_watched() {
     let mut pair = Pair::default();
-    let small = ConnConfig { recv_buffer: 4096, crc: false, ..ConnConfig::default() };
+    let small = ConnConfig { recv_buffer: Some(4096), crc: false, ..ConnConfig::default() };
     let (client, server) = pair.established_with(ConnConfig::default(), small);
     let (now, mut batch) = (pair.time, TransmitBatch::new(32, 1 << 20));
     pair.server.endpoint.write(now, server, &[7], Ending::Write).unwrap();

@@ -58,15 +58,26 @@ fn room__is_what_others_to_the_same_node_leave() {
     let other = enqueue(&mut scheduler, 1, 1, 1 << 20);
     scheduler.count(&one, SHARE);
     one.in_flight = SHARE;
-    assert!(scheduler.has_room(&one), "one alone has its own windows to mind, and no others");
-    assert!(!scheduler.has_room(&other));
-    assert!(scheduler.has_room(&elsewhere));
+    assert!(
+        scheduler.has_room(&one, Device::WINDOW),
+        "one alone has its own windows to mind, and no others"
+    );
+    assert!(!scheduler.has_room(&other, Device::WINDOW));
+    assert!(scheduler.has_room(&elsewhere, Device::WINDOW));
     // Expect: a waiting connection is checked once, and again when something has arrived.
     assert_eq!(scheduler.next().map(|(_, conn)| conn), Some(conn(1)));
     assert_eq!(scheduler.next(), None);
     scheduler.count(&one, SHARE - 1);
     assert_eq!(scheduler.next().map(|(_, conn)| conn), Some(conn(1)));
-    assert!(scheduler.has_room(&other));
+    assert!(scheduler.has_room(&other, Device::WINDOW));
+}
+
+#[test]
+fn share__follows_the_window_of_the_peer() {
+    let share_of = |windows| share(windows * Device::WINDOW / 4);
+    assert_eq!([0, 1, 4].map(share_of), [SHARE; 3], "as one connection has by default");
+    assert_eq!(share_of(6), 2 * Device::WINDOW);
+    assert_eq!([8, 1000].map(share_of), [2 * Device::MAX_WINDOW; 2]);
 }
 
 #[test]
@@ -81,5 +92,5 @@ fn leave__the_last_one_leaves_nothing() {
     }
     assert_eq!((scheduler.queues.len(), scheduler.by_node.len()), (1, 0));
     let send_slot = scheduler.enter(node(1));
-    assert!(scheduler.has_room(&send_slot) && scheduler.queues[0].in_flight == 0);
+    assert!(scheduler.has_room(&send_slot, Device::WINDOW) && scheduler.queues[0].in_flight == 0);
 }

@@ -16,7 +16,7 @@ fn blocked(pair: &Pair, conn: ConnHandle) -> [u64; 5] {
 #[test]
 fn blocked__by_a_peer_without_room() {
     let mut pair = Pair::default();
-    let server = ConnConfig { recv_buffer: 20_000, ..plain() };
+    let server = ConnConfig { recv_buffer: Some(20_000), ..plain() };
     let (c, _) = pair.established_with(plain(), server);
     for (len, full) in [(10_000, false), (15_000, true)] {
         pair.client.endpoint.write(pair.time, c, &pattern(len), Ending::Write).unwrap();

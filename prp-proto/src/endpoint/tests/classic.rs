@@ -131,7 +131,7 @@ fn data__behind_a_classic_grant_is_bounded() {
     pair.rule = Box::new(|_, _| FrameAction::Drop);
     let config = ConnConfig {
         classic: Classic::Allow,
-        recv_buffer: 64 * 1024,
+        recv_buffer: Some(64 * 1024),
         connect_timeout: 300 * MS,
         ..ConnConfig::default()
     };

@@ -263,7 +263,7 @@ fn orphan__gives_up_waiting_for_the_other_side() {
 #[test]
 fn close__slow_reader_is_waited_for() {
     let mut pair = Pair::default();
-    let server = ConnConfig { recv_buffer: 20_000, ..ConnConfig::default() };
+    let server = ConnConfig { recv_buffer: Some(20_000), ..ConnConfig::default() };
     let (c, s) = pair.established_with(ConnConfig::default(), server);
     let data = pattern(60_000);
     pair.write_all(ToServer, c, &data);
@@ -284,7 +284,7 @@ fn close__slow_reader_is_waited_for() {
 #[test]
 fn close__reader_that_never_reads_is_given_up() {
     let mut pair = Pair::default();
-    let server = ConnConfig { recv_buffer: 20_000, ..ConnConfig::default() };
+    let server = ConnConfig { recv_buffer: Some(20_000), ..ConnConfig::default() };
     let (c, s) = pair.established_with(ConnConfig::default(), server);
     pair.write_all(ToServer, c, &pattern(60_000));
     // Expect: whether or not it has closed its own side.

@@ -75,7 +75,7 @@ fn requests__that_cross_survive_lost_and_doubled_frames() {
 fn requests__that_cross_agree() {
     use Reliability::{Detect, GoBackN};
     let mut pair = Pair::new(9000);
-    let one = ConnConfig { max_segment: 4000, recv_buffer: 40_000, ..ConnConfig::default() };
+    let one = ConnConfig { max_segment: 4000, recv_buffer: Some(40_000), ..ConnConfig::default() };
     let two = ConnConfig { crc: false, ..with_policy(GoBackN) };
     let [c, s] = cross(&mut pair, [one, two]);
     pair.drive();

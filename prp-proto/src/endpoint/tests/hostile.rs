@@ -166,7 +166,7 @@ fn acknowledgement__of_what_was_long_ago_is_dropped() {
 #[test]
 fn window__ends_where_it_was_announced() {
     let mut pair = Pair::default();
-    let small = ConnConfig { recv_buffer: 10 * 1484, ..plain() };
+    let small = ConnConfig { recv_buffer: Some(10 * 1484), ..plain() };
     let (c, s, [ours, theirs]) = overheard(&mut pair, small);
     pair.inject(ToServer, &forge_data(&pair, c, ours + 10, theirs, b"x"));
     pair.drive();

@@ -26,8 +26,10 @@ fn detect__gap_fails_the_next_read_with_both_numbers_and_stays() {
 /// PRP-DETECT-4: a slow reader slows the sender, and no segment is lost.
 #[test]
 fn detect__a_slow_reader_loses_nothing() {
-    let config =
-        ConnConfig { recv_buffer: ConnConfig::MIN_BUFFER, ..with_policy(Reliability::Detect) };
+    let config = ConnConfig {
+        recv_buffer: Some(ConnConfig::MIN_BUFFER),
+        ..with_policy(Reliability::Detect)
+    };
     let mut pair = Pair::default();
     let (c, s) = pair.established_with(config, config);
     let message = pattern(50 * ConnConfig::MIN_BUFFER);
@@ -72,8 +74,10 @@ fn detect__lost_tail_is_found_by_asking() {
 #[test]
 fn detect__what_the_peer_says_before_it_is_asked_ends_nothing() {
     let mut pair = Pair::default();
-    let config =
-        ConnConfig { recv_buffer: ConnConfig::MIN_BUFFER, ..with_policy(Reliability::Detect) };
+    let config = ConnConfig {
+        recv_buffer: Some(ConnConfig::MIN_BUFFER),
+        ..with_policy(Reliability::Detect)
+    };
     let (c, s) = pair.established_with(config, config);
     pair.write_all(ToServer, c, &pattern(2 * 1484));
     pair.drive_for(5 * MS);

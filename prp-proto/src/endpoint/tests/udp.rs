@@ -1,6 +1,7 @@
 //! Nodes that reach each other over UDP.
 
 use alloc::collections::VecDeque;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
@@ -18,6 +19,12 @@ const HOSTS: &str = "1 udp:10.0.0.1\n2 udp:10.0.0.2\n";
 /// The UDP ports that the processes of node 1 and node 2 send from.
 const PORTS: [u16; 2] = [5233, 5240];
 
+/// Datagrams of a train, as at the usual MTU.
+const TRAIN: u16 = 44;
+
+/// How long a datagram takes within a rack.
+const NEAR: Duration = Duration::from_micros(10);
+
 fn udp(node: usize, port: u16) -> LinkAddr {
     LinkAddr::Udp { peer: UdpPeer(node as u16), port }
 }
@@ -34,13 +41,18 @@ struct Net {
 
 impl Net {
     fn new(hosts: &str) -> Self {
+        Self::with_window(hosts, Device::WINDOW)
+    }
+
+    /// Whose devices have this window.
+    fn with_window(hosts: &str, window: usize) -> Self {
         let end = |at: usize| {
             let hosts = Hosts::parse(hosts.as_bytes()).expect("well formed");
             let local = NodeId::new(at as u16 + 1).expect("a node");
             let routes = RouteTable::build(&hosts, local, |name| {
                 (name == UDP_DEVICE).then_some(DeviceId(0))
             });
-            let devices = [Device::udp(udp(at, 5230), 1472, 40)].to_vec();
+            let devices = [Device::udp(udp(at, 5230), 1472, TRAIN).with_window(window)].to_vec();
             Endpoint::new(EndpointConfig::default(), routes, devices, [at as u8 + 1; 32])
         };
         let ends = [end(0), end(1)];
@@ -49,7 +61,7 @@ impl Net {
 
     fn take_out(&mut self) {
         for (at, port) in PORTS.into_iter().enumerate() {
-            let mut batch = TransmitBatch::new(64, 1 << 20);
+            let mut batch = TransmitBatch::new(4 * usize::from(TRAIN), 1 << 20);
             while self.ends[at].poll_transmit(self.time, &mut batch) > 0 {
                 for i in 0..batch.len() {
                     let bytes = self.ends[at].frame(&batch, i).concat();
@@ -71,6 +83,40 @@ impl Net {
             self.receive(at, from, &bytes);
             self.take_out();
         }
+    }
+
+    /// As [`Self::drive`], where each datagram takes `delay`.
+    fn drive_in(&mut self, delay: Duration) {
+        self.take_out();
+        while !self.wire.is_empty() {
+            self.time = self.time + delay;
+            for (from, to, bytes) in core::mem::take(&mut self.wire) {
+                let LinkAddr::Udp { peer, .. } = to else { panic!("no way over Ethernet") };
+                self.receive(usize::from(peer.0), from, &bytes);
+            }
+            self.take_out();
+        }
+    }
+
+    /// Has the congestion window of `client` grown beyond all that fits a window, and full segments
+    /// found, where each datagram takes `delay`.
+    fn grow(&mut self, (client, server): (ConnHandle, ConnHandle), delay: Duration) {
+        for _ in 0..40 {
+            let all = vec![0; Device::MAX_WINDOW];
+            let mut left = self.ends[0].write(self.time, client, &all, Ending::Write).unwrap();
+            while left > 0 {
+                self.drive_in(delay);
+                left -= self.ends[1].read(self.time, server, &mut vec![0; left]).unwrap();
+            }
+        }
+        self.drive_in(delay);
+    }
+
+    /// How many segments leave at once when `client` writes `len` bytes.
+    fn segments_at_once(&mut self, client: ConnHandle, len: usize, ending: Ending) -> usize {
+        assert_eq!(self.ends[0].write(self.time, client, &vec![7; len], ending), Ok(len));
+        self.take_out();
+        self.wire.len()
     }
 
     fn receive(&mut self, at: usize, from: LinkAddr, bytes: &[u8]) -> Disposition {
@@ -228,6 +274,62 @@ fn udp__each_of_several_connections_sends_a_train_at_a_time() {
     let sender: Vec<_> = (0..batch.len()).map(|i| batch.connection(i)).collect();
     let trains = sender.chunk_by(|a, b| a == b).filter(|train| train.len() >= 40).count();
     assert!(trains >= 2, "{sender:?}");
+}
+
+//= PRP-UDP-6, type=test
+#[test]
+fn udp__less_than_a_train_waits_while_an_acknowledgement_is_sure_to_come() {
+    // What is written, how long a datagram takes, how many segments leave at once.
+    for (len, ending, delay, segments) in [
+        (300_000, Ending::Write, NEAR, 4 * 44),
+        (300_000, Ending::Message, NEAR, 207),
+        (300_000, Ending::Write, MS, 207),
+        (200_000, Ending::Write, NEAR, 138),
+    ] {
+        let mut net = Net::new(HOSTS);
+        let (client, server) = net.established();
+        net.grow((client, server), delay);
+        assert_eq!(
+            net.segments_at_once(client, len, ending),
+            segments,
+            "{len} {ending:?} {delay:?}"
+        );
+        net.drive_in(delay);
+        assert_eq!(net.ends[1].read(net.time, server, &mut vec![0; len]), Ok(len));
+    }
+}
+
+//= PRP-UDP-6, type=test
+#[test]
+fn udp__what_waits_for_a_train_goes_with_the_next_write_or_the_end() {
+    let mut net = Net::new(HOSTS);
+    let (client, server) = net.established();
+    net.grow((client, server), NEAR);
+    assert_eq!(net.segments_at_once(client, 300_000, Ending::Write), 4 * 44);
+    assert_eq!(net.segments_at_once(client, 60_000, Ending::Write), 5 * 44);
+    net.ends[0].shutdown_send(net.time, client);
+    net.take_out();
+    assert_eq!(net.wire.len(), 249, "nothing more comes, but the end");
+    net.drive();
+    assert_eq!(net.ends[1].read(net.time, server, &mut vec![0; 360_000]), Ok(360_000));
+}
+
+//= PRP-WIN-7, type=test
+#[test]
+fn udp__windows_and_send_buffers_follow_the_devices() {
+    for (window, segments) in [(Device::WINDOW, 8 * 44), (Device::MAX_WINDOW, 16 * 44)] {
+        let mut net = Net::with_window(HOSTS, window);
+        let (client, server) = net.established();
+        net.grow((client, server), NEAR);
+        assert_eq!(net.segments_at_once(client, window - 10_000, Ending::Write), segments);
+    }
+    // Expect: what a program has asked for holds, whatever the device says.
+    let mut net = Net::with_window(HOSTS, Device::MAX_WINDOW);
+    let small = ConnConfig { recv_buffer: Some(200_000), ..ConnConfig::default() };
+    let (client, _) = net.established_with(small);
+    net.ends[0].write(net.time, client, &[0; 400_000], Ending::Write).unwrap();
+    net.drive();
+    assert!(net.ends[0].unsent(client) >= 200_000);
 }
 
 #[test]

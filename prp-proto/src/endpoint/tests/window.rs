@@ -1,7 +1,7 @@
 use super::*;
 
 fn small_buffer() -> ConnConfig {
-    ConnConfig { recv_buffer: 20_000, ..plain() }
+    ConnConfig { recv_buffer: Some(20_000), ..plain() }
 }
 
 /// PRP-WIN-1: a receiver that does not read bounds what is sent to it.
@@ -166,7 +166,7 @@ fn window__empty_messages_are_bounded_like_bytes() {
         let (client, server) = (with_policy(policy), with_policy(policy));
         let (client, server) = (
             ConnConfig { send_buffer: 20_000, ..client },
-            ConnConfig { recv_buffer: 20_000, ..server },
+            ConnConfig { recv_buffer: Some(20_000), ..server },
         );
         let (c, s) = pair.established_with(client, server);
         let mut written = 0;

@@ -90,7 +90,7 @@ impl Core {
                 && udp.mtu() != mtu
             {
                 udp.set_mtu(mtu);
-                self.endpoint.set_device(id, Device::udp(ours.addr, mtu, udp.train()));
+                self.endpoint.set_device(id, udp.as_device(ours.addr));
             }
         }
     }
