@@ -83,10 +83,11 @@ fn send__train_arrives_whole_and_in_order() {
 }
 
 #[test]
-fn train_length__several_trains_have_the_same() {
+fn train_length__the_last_train_is_the_shortest() {
     let bytes = [0; 1472];
     let mut list = SendList::default();
-    for (count, trains) in [(44, &[44][..]), (46, &[23, 23]), (100, &[34, 33, 33])] {
+    for (count, trains) in [(44, &[44][..]), (46, &[31, 15]), (88, &[44, 44]), (100, &[44, 38, 18])]
+    {
         let datagrams = (0..count).map(|_| ((), [&bytes[..], &[], &[], &[]]));
         let loaded = list.load(datagrams);
         let mut lengths = Vec::new();
