@@ -484,8 +484,8 @@ fn answer(socket: &Socket, to: SocketAddr, report: &[u8]) {
 
 /// How many datagrams from `at` on make one train, of `most` at most: they have the same recipient
 /// and the same size, and the last may be shorter. The first of the last two trains has 2/3 of
-/// their datagrams: the receiver takes it in while the other is sent. That takes 3 us for the call
-/// alone, in which the receiver takes in more than 1/2.
+/// their datagrams: the receiver takes it in while the other is sent, and the call for that takes
+/// 3 us however short the train is.
 fn train_length<A: Copy + PartialEq>(loaded: &Loaded<'_, '_, A>, at: usize, most: usize) -> usize {
     let (to, size) = loaded.datagram(at);
     let most = most.min(MAX_BYTES / size.max(1)).max(1);
