@@ -93,8 +93,8 @@ interruptible() {
 
 roll_back() {
     local status=$?
-    trap - EXIT
     trap '' HUP INT TERM
+    trap - EXIT
     if [[ -n $BUILDING ]]; then
         find_holder
         tear_down || warn "could not clear everything: 'topo down' tries again"

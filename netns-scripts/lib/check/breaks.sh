@@ -89,10 +89,13 @@ check_killed_then_up() {
 }
 
 check_interrupted_up() {
-    local delay
+    local delay signal
     for delay in 0.01 0.02 0.03 0.04 0.05 0.06; do
-        timeout -s INT "$delay" "$topo" up pair >/dev/null 2>&1 || true
-        timeout -s TERM "$delay" "$topo" up pair >/dev/null 2>&1 || true
+        for signal in INT TERM; do
+            # Once, as from a terminal. Otherwise timeout sends it a second time, to the group: bash
+            # 5.2 may then lose a child that it waits for, or handle SIGINT for ever.
+            timeout --foreground -k 20 -s "$signal" "$delay" "$topo" up pair >/dev/null 2>&1 || true
+        done
         # Either it has finished, or it has cleaned up by itself.
         "$topo" exec 1 -- true 2>/dev/null || nothing_left
         "$topo" down
