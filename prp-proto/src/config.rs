@@ -59,7 +59,7 @@ pub struct ConnConfig {
     /// Largest segment to offer, in bytes; the device's MTU lowers it further.
     pub max_segment: u16,
     /// Bytes written and not yet acknowledged that are kept. If it is [`Device::WINDOW`] or more,
-    /// and may grow, it becomes the largest window that the peer states, up to
+    /// and may grow, it becomes the largest window that the peer states over UDP, up to
     /// [`Device::MAX_WINDOW`].
     pub send_buffer: usize,
     /// Bytes that this may grow to while a writer waits for a peer that does not read, if that is

@@ -129,7 +129,7 @@ impl Builder {
     }
 
     /// Bytes written and not yet acknowledged that are kept, whatever the peer does. By default it
-    /// is 512 KiB, or up to 1 MiB for a peer with so large a window, and grows
+    /// is 512 KiB, or over UDP up to 1 MiB for a peer with so large a window, and grows
     /// ([`Self::send_buffer_max`]).
     #[must_use]
     pub fn send_buffer(mut self, bytes: usize) -> Self {

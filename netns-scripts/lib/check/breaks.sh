@@ -92,8 +92,9 @@ check_interrupted_up() {
     local delay signal
     for delay in 0.01 0.02 0.03 0.04 0.05 0.06; do
         for signal in INT TERM; do
-            # Once, as from a terminal. Otherwise timeout sends it a second time, to the group: bash
-            # 5.2 may then lose a child that it waits for, or handle SIGINT for ever.
+            # To topo alone, as by kill. Otherwise timeout sends it to topo and then to its group:
+            # bash 5.2 may lose a child that it waits for, or handle SIGINT for ever, if it gets
+            # a signal twice.
             timeout --foreground -k 20 -s "$signal" "$delay" "$topo" up pair >/dev/null 2>&1 || true
         done
         # Either it has finished, or it has cleaned up by itself.

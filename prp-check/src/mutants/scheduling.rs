@@ -65,6 +65,14 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
+        "over Ethernet more is written for a peer with a large window",
+        "scheduling",
+        PEER_WINDOW,
+        "self.path.to.is_udp() && self.send.window",
+        "self.send.window",
+    ),
+    mutation(
+        Unit,
         "a device has no window of its own",
         "scheduling",
         ENDPOINT,

@@ -238,6 +238,6 @@ impl Connection {
         self.terms = Terms { extended: true, reliability, mss, crc };
         self.ids.remote = offer.id;
         self.send.start(&self.terms, offer.window, self.path.to.is_udp());
-        self.fit_send_buffer();
+        self.note_window(offer.window);
     }
 }

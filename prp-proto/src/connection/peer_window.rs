@@ -9,21 +9,22 @@ impl Connection {
     #[inline]
     pub(super) fn note_window(&mut self, window: u32) {
         self.send.window = window.min(MAX_WINDOW);
-        if self.send.window > self.send.largest_window {
+        // Over Ethernet a larger window than the usual one is slower, and rings do not hold it.
+        if self.path.to.is_udp() && self.send.window > self.send.largest_window {
             self.send.largest_window = self.send.window;
             self.fit_send_buffer();
         }
     }
 
-    /// Bytes of the largest window that the peer has stated. It states a small one until its
-    /// application has accepted the connection, and whenever its reader is late.
+    /// Bytes of the largest window that the peer has stated over UDP. It states a small one until
+    /// its application has accepted the connection, and whenever its reader is late.
     pub(crate) fn largest_window(&self) -> usize {
         self.send.largest_window as usize * usize::from(self.terms.mss)
     }
 
     /// Has a send buffer that may grow take as much at once as the peer does: less would be in
     /// flight otherwise. One of less than a usual window has been asked for, and stays so.
-    pub(super) fn fit_send_buffer(&mut self) {
+    fn fit_send_buffer(&mut self) {
         // What has grown for another reason is counted from the present size.
         if self.send_growth() > 0 || self.config.send_buffer < Device::WINDOW {
             return;

@@ -63,7 +63,7 @@ impl OpenProbe {
 pub(crate) struct Sender {
     pub(super) buf: SendBuffer,
     pub(super) flight: Flight,
-    /// The largest window that the peer has stated, in segments.
+    /// The largest window that the peer has stated over UDP, in segments.
     pub(super) largest_window: u32,
     /// Window the peer last stated, in segments.
     pub(super) window: u32,
@@ -153,7 +153,6 @@ impl Sender {
     /// The peer takes `window` segments on these terms.
     pub(super) fn start(&mut self, terms: &Terms, window: u32, udp: bool) {
         self.window = window.min(crate::config::MAX_WINDOW);
-        self.largest_window = self.window;
         self.right_edge = self.flight.base() + self.window;
         self.start_sizes(terms.mss, terms.crc, udp);
         self.congestion = self.controller.start(usize::from(terms.mss));

@@ -1,7 +1,27 @@
 use super::*;
+use crate::endpoint::Device;
 
 fn small_buffer() -> ConnConfig {
     ConnConfig { recv_buffer: Some(20_000), ..plain() }
+}
+
+/// PRP-WIN-7: over Ethernet a sender keeps no more for a peer with a large window.
+#[test]
+fn write__keeps_the_usual_window_for_a_larger_one() {
+    let mut pair = Pair::default();
+    let large = ConnConfig { recv_buffer: Some(4 << 20), ..ConnConfig::default() };
+    let (c, s) = pair.established_with(ConnConfig::default(), large);
+    // It states its whole window once the connection is accepted.
+    for _ in 0..2 {
+        pair.client.endpoint.write(pair.time, c, &pattern(300_000), Ending::Write).unwrap();
+        pair.drive();
+        let read = pair.server.endpoint.read(pair.time, s, &mut [0; 300_000]);
+        assert_eq!(read, Ok(300_000));
+        pair.drive();
+    }
+    let now = pair.time;
+    let written = pair.client.endpoint.write(now, c, &[0; 1 << 20], Ending::Write);
+    assert_eq!(written, Ok(Device::WINDOW));
 }
 
 /// PRP-WIN-1: a receiver that does not read bounds what is sent to it.
