@@ -2,10 +2,10 @@
 //!
 //! A packet is a header of 24 bytes and a payload of about 1,400 bytes. CRC-32 libraries are made
 //! for long inputs. On an input of this size they spend most of the time on the first and the last
-//! bytes. This crate pads the packet with zeros in front of the first byte to a multiple of 64
-//! bytes, which does not change the result, so that no bytes remain at the end. Processors with
-//! AVX-512 and VPCLMULQDQ process 64 bytes per step. On other processors, and for payloads of less
-//! than 256 bytes, the crate calls `crc32fast`.
+//! bytes. This crate pads the packet with zeros in front of the first byte to a multiple of a step,
+//! which does not change the result, so that no bytes remain at the end. Processors with VPCLMULQDQ
+//! process 64 bytes per step where they have AVX-512, and 32 where they have AVX2. On other
+//! processors, and for payloads of less than 32 bytes, the crate calls `crc32fast`.
 //!
 //! ```
 //! assert_eq!(prp_crc::checksum(&[b'1'; 24], [b"23", b"4"]), 0x1ba9_d8c3);
@@ -19,11 +19,6 @@ mod tests;
 
 /// Bytes before the payload.
 pub const FRONT: usize = 24;
-
-/// Payloads of at least this size are processed 64 bytes per step. Shorter ones have too few steps
-/// to save the time that the padding takes.
-#[cfg(all(feature = "std", target_arch = "x86_64"))]
-const MIN_FOLDED_BYTES: usize = 256;
 
 /// CRC-32 over `front` and the two pieces of the payload.
 #[inline]

@@ -3,18 +3,28 @@
 #![allow(unsafe_code, reason = "this folder is where the unsafe code lives")]
 
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
+mod avx2;
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
 mod avx512;
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
+mod polynomial;
 
 use crate::FRONT;
 
 /// CRC-32 over `front` and `payload`; `None` if this processor lacks the instructions, or if
-/// `crc32fast` is faster for a payload of this size.
+/// the payload is shorter than a step.
 #[inline]
 pub(crate) fn fold(front: &[u8; FRONT], payload: &[u8]) -> Option<u32> {
     #[cfg(all(feature = "std", target_arch = "x86_64"))]
-    if payload.len() >= crate::MIN_FOLDED_BYTES && avx512::is_supported() {
-        // SAFETY: the processor has all the features that the function is compiled for.
-        return Some(unsafe { avx512::fold(front, payload) });
+    {
+        if payload.len() >= avx512::MIN_PAYLOAD && avx512::is_supported() {
+            // SAFETY: the processor has all the features that the function is compiled for.
+            return Some(unsafe { avx512::fold(front, payload) });
+        }
+        if payload.len() >= avx2::MIN_PAYLOAD && avx2::is_supported() {
+            // SAFETY: the processor has all the features that the function is compiled for.
+            return Some(unsafe { avx2::fold(front, payload) });
+        }
     }
     let _ = (front, payload);
     None

@@ -1,56 +1,30 @@
-//! Folding by carry-less multiplication of four times 128 bits at once (Gopal and others, *Fast CRC
-//! Computation for Generic Polynomials Using PCLMULQDQ Instruction*, Intel 2009).
+//! Folding by carry-less multiplication of four times 128 bits at once.
 
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{
-    __m128i, __m512i, _mm_and_si128, _mm_clmulepi64_si128, _mm_extract_epi32, _mm_set_epi32,
-    _mm_set_epi64x, _mm_srli_si128, _mm_xor_si128, _mm256_castsi256_si128,
-    _mm256_extracti128_si256, _mm256_xor_si256, _mm512_castsi512_si256, _mm512_clmulepi64_epi128,
-    _mm512_extracti64x4_epi64, _mm512_loadu_si512, _mm512_maskz_mov_epi64,
-    _mm512_maskz_permutexvar_epi8, _mm512_or_si512, _mm512_set_epi64, _mm512_set1_epi8,
-    _mm512_setzero_si512, _mm512_sub_epi8, _mm512_ternarylogic_epi64,
+    __m512i, _mm_xor_si128, _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_xor_si256,
+    _mm512_castsi512_si256, _mm512_clmulepi64_epi128, _mm512_extracti64x4_epi64,
+    _mm512_loadu_si512, _mm512_maskz_mov_epi64, _mm512_maskz_permutexvar_epi8, _mm512_or_si512,
+    _mm512_set_epi64, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_sub_epi8,
+    _mm512_ternarylogic_epi64,
 };
 
+use super::polynomial::{self, BY_128, Factors, REGISTER, factors, words};
 use crate::FRONT;
 
 /// Bytes of a step.
 const BLOCK: usize = 64;
 
-/// Factors that shift 64 bytes by a number of bits: one for the lower and one for the upper half of
-/// every 128 bits.
-type Factors = (i64, i64);
+/// Bytes of a payload at least: shorter ones have too few steps to save the time that the padding
+/// takes.
+pub(super) const MIN_PAYLOAD: usize = 4 * BLOCK;
 
-const BY_128: Factors = factors(128);
 const BY_256: Factors = factors(256);
 const BY_384: Factors = factors(384);
 const BY_512: Factors = factors(512);
 const BY_1024: Factors = factors(1024);
 const BY_1536: Factors = factors(1536);
 const BY_2048: Factors = factors(2048);
-
-/// x^64 modulo the polynomial, for the last 96 bits.
-const BY_32: i64 = power(64);
-
-/// The polynomial of CRC-32 (IEEE) with its leading term, and its inverse for the reduction by
-/// multiplication (Barrett), both with their bits reversed.
-const POLYNOMIAL: i64 = 0x1_db71_0641;
-const INVERSE: i64 = 0x1_f701_1641;
-
-/// x^`n` modulo the polynomial, with its bits reversed and shifted up by one bit, since the product
-/// of two reversed numbers is one bit too low.
-const fn power(n: u32) -> i64 {
-    let mut bits = 1_u32 << 31;
-    let mut i = 0;
-    while i < n {
-        bits = if bits & 1 == 1 { (bits >> 1) ^ (POLYNOMIAL >> 1) as u32 } else { bits >> 1 };
-        i += 1;
-    }
-    (bits as i64) << 1
-}
-
-const fn factors(bits: u32) -> Factors {
-    (power(bits + 32), power(bits - 32))
-}
 
 /// Whether this processor has the features that [`fold`] needs.
 #[inline]
@@ -63,7 +37,7 @@ pub(super) fn is_supported() -> bool {
         && is_x86_feature_detected!("sse4.1")
 }
 
-/// CRC-32 over `front` and `payload`, of 64 bytes or more.
+/// CRC-32 over `front` and `payload`, of [`MIN_PAYLOAD`] or more.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,vpclmulqdq,pclmulqdq,sse4.1")]
 pub(super) fn fold(front: &[u8; FRONT], payload: &[u8]) -> u32 {
     let first = payload.len() % BLOCK;
@@ -81,11 +55,9 @@ pub(super) fn fold(front: &[u8; FRONT], payload: &[u8]) -> u32 {
 fn begin(front: &[u8; FRONT], payload: &[u8], first: usize) -> __m512i {
     const FRONT_BYTES: u128 = (1 << FRONT) - 1;
     const ALL_BYTES: u128 = u64::MAX as u128;
-    // The value of the CRC-32 register before the first byte.
-    const REGISTER: i64 = 0xffff_ffff;
     let at = 2 * BLOCK - first - FRONT;
     let [a, b, c] = words(front);
-    let front = _mm512_set_epi64(0, 0, 0, 0, 0, c, b, a ^ REGISTER);
+    let front = _mm512_set_epi64(0, 0, 0, 0, 0, c, b, a ^ i64::from(REGISTER));
     let front_bytes = FRONT_BYTES << at;
     let in_first = placed(front, at, front_bytes as u64);
     let in_second = placed(front, at, (front_bytes >> BLOCK) as u64);
@@ -95,13 +67,6 @@ fn begin(front: &[u8; FRONT], payload: &[u8], first: usize) -> __m512i {
     };
     let start = placed(start, BLOCK - first, (ALL_BYTES << (BLOCK - first)) as u64);
     moved(in_first, BY_512, _mm512_or_si512(in_second, start))
-}
-
-/// The three words of `front`, as they lie in memory.
-#[inline]
-fn words(front: &[u8; FRONT]) -> [i64; 3] {
-    let (words, _) = front.as_chunks();
-    [0, 1, 2].map(|i| words.get(i).map_or(0, |word| i64::from_le_bytes(*word)))
 }
 
 /// `bytes`, the first of which becomes byte `at` modulo 64; zeros where `mask` has none.
@@ -167,26 +132,7 @@ fn reduce(sum: __m512i) -> u32 {
     let each = moved_each(sum, by, _mm512_maskz_mov_epi64(LAST_128, sum));
     let halves = _mm256_xor_si256(_mm512_castsi512_si256(each), _mm512_extracti64x4_epi64(each, 1));
     let sum = _mm_xor_si128(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
-    // From 128 bits to 96, to 64, to 32.
-    let sum = _mm_xor_si128(multiplied(sum, BY_128.1), _mm_srli_si128(sum, 8));
-    let sum = _mm_xor_si128(multiplied(lowest(sum), BY_32), _mm_srli_si128(sum, 4));
-    let quotient = multiplied(lowest(sum), INVERSE);
-    let product = multiplied(lowest(quotient), POLYNOMIAL);
-    !(_mm_extract_epi32(_mm_xor_si128(sum, product), 1) as u32)
-}
-
-/// The product of the lower 64 bits and `by`.
-#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
-#[inline]
-fn multiplied(a: __m128i, by: i64) -> __m128i {
-    _mm_clmulepi64_si128(a, _mm_set_epi64x(0, by), 0x00)
-}
-
-/// The lowest 32 bits.
-#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.1")]
-#[inline]
-fn lowest(a: __m128i) -> __m128i {
-    _mm_and_si128(a, _mm_set_epi32(0, 0, 0, !0))
+    polynomial::reduce(sum)
 }
 
 #[target_feature(enable = "avx512f")]
