@@ -48,16 +48,15 @@ impl HostsFile {
     /// `file:line:column: expected …, found …`. Both have an [`ExplainedError`] within.
     pub fn load(path: &Path) -> io::Result<Self> {
         let named = |e: &io::Error| {
-            let fix = match e.kind() {
-                io::ErrorKind::NotFound => {
-                    Some("write one (see etc/prphosts) or name another with PRP_HOSTS")
-                }
-                io::ErrorKind::PermissionDenied => {
-                    Some("let this user read it (`chmod a+r`) or name another with PRP_HOSTS")
-                }
+            let mend = match e.kind() {
+                io::ErrorKind::NotFound => Some("write one (see etc/prphosts)"),
+                io::ErrorKind::PermissionDenied => Some("let this user read it (`chmod a+r`)"),
                 _ => None,
             };
-            of_file(path, e.to_string(), fix).into_error(e.kind())
+            // Where the file was named in another way, the variable has no effect.
+            let with = if path == Self::default_path() { " with PRP_HOSTS" } else { "" };
+            let fix = mend.map(|mend| format!("{mend} or name another{with}"));
+            of_file(path, e.to_string(), fix.as_deref()).into_error(e.kind())
         };
         let version = FileVersion::of(path).map_err(|e| named(&e))?;
         let bytes = std::fs::read(path).map_err(|e| named(&e))?;

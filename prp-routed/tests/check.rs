@@ -74,7 +74,7 @@ fn check__each_fault_has_one_cause_and_one_fix() {
             None,
             "",
             "No such file or directory (os error 2)",
-            "write one (see etc/prphosts) or name another with PRP_HOSTS",
+            "write one (see etc/prphosts) or name another",
         ),
         (
             Some("1 02:00:00:00:00:01 none0\n"),

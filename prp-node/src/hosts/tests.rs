@@ -9,7 +9,7 @@ fn load__has_place_cause_and_fix_apart() {
     let folder = tempdir().expect("a temporary folder");
     let path = folder.path().join("a; b");
     let missing = HostsFile::load(&path).expect_err("no file");
-    let fix = "write one (see etc/prphosts) or name another with PRP_HOSTS";
+    let fix = "write one (see etc/prphosts) or name another";
     let [explanation] = ExplainedError::within(&missing) else { panic!("{missing:?}") };
     assert_eq!(explanation.file.as_deref(), Some(&*path));
     assert_eq!((explanation.line, explanation.fix.as_deref()), (None, Some(fix)));
