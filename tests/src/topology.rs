@@ -115,6 +115,9 @@ impl Topology {
         let instance = cleanup::instance_name(std::process::id(), number);
         let mut command = topo(&instance);
         let words: Vec<&str> = words.into_iter().collect();
+        // Otherwise `topo` would build it with optimisation, which takes a minute.
+        let is_faulty = words.contains(&"--loss");
+        assert!(!is_faulty || !environment.is_empty(), "a link with faults: Topology::faulty");
         let plan = plan(name, &words).map(|plan| TempFile::new(plan.to_string()));
         // Each test starts its routers itself.
         command.args(["up", name, "--no-routers"]).args(words);

@@ -21,6 +21,7 @@ prp_tests::main! {
 }
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// The applications, each with a size for which it takes about 10 ms.
 const APPLICATIONS: [(&str, &str); 8] = [
@@ -95,7 +96,7 @@ fn multigrid__is_its_sequential_program_on_a_link_that_loses_frames() {
 }
 
 fn agree_despite_loss(chosen: impl Fn(&str) -> bool) {
-    let pair = Topology::pair_with(["--loss", "1%"]);
+    let pair = Topology::faulty(WIRE, ["--loss", "1%"]);
     let launch = pair.launch_template();
     all_agree(&["-n", "4", "--node", "1,2", "--launch", &launch], chosen);
 }

@@ -24,6 +24,7 @@ prp_tests::main! {
 }
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// The cases of the program, with their number of ranks.
 const CASES: [(&str, &str); 8] = [
@@ -108,7 +109,7 @@ fn released__programs_do_what_they_do_with_the_buffers() {
 }
 
 fn released__on_a_link_that_loses_frames() {
-    let pair = Topology::pair_with(["--loss", "1%"]);
+    let pair = Topology::faulty(WIRE, ["--loss", "1%"]);
     let launch = pair.launch_template();
     for (case, ranks) in CASES {
         let launcher = ["-n", ranks, "--node", "1,2", "--launch", &launch];
@@ -120,7 +121,7 @@ fn released__on_a_link_that_loses_frames() {
 
 /// Also for buffers that begin and end within pages.
 fn released__the_papers_programs_are_their_sequential_ones() {
-    let pair = Topology::pair_with(["--loss", "1%"]);
+    let pair = Topology::faulty(WIRE, ["--loss", "1%"]);
     let launch = pair.launch_template();
     for (name, size) in [("pes", "4096"), ("pes", "4100"), ("nbody", "4096"), ("m3", "250")] {
         let launcher = ["-n", "4", "--node", "1,2", "--launch", &launch];

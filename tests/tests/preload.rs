@@ -20,6 +20,7 @@ prp_tests::main! {
 }
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// Bytes of each connection in each direction: more than one buffer.
 const BYTES: u64 = 900_000;
@@ -90,9 +91,8 @@ fn counters(report: &str) -> BTreeMap<&str, u64> {
     all
 }
 
-fn check(words: &[&str]) {
-    let pair = Topology::pair_with(words.iter().copied());
-    let [calling, serving] = exchange(&pair, Some("10.99.0.0/24"));
+fn check(pair: &Topology) {
+    let [calling, serving] = exchange(pair, Some("10.99.0.0/24"));
     for (end, report) in [("calling", &calling), ("serving", &serving)] {
         let counted = counters(report);
         assert_eq!(counted["bytes_sent"], 2 * BYTES, "{end}: {report}");
@@ -105,11 +105,11 @@ fn check(words: &[&str]) {
 }
 
 fn program__has_what_tcp_gives_it() {
-    check(&[]);
+    check(&Topology::pair());
 }
 
 fn program__has_it_on_a_link_that_loses_frames() {
-    check(&["--loss", "1%"]);
+    check(&Topology::faulty(WIRE, ["--loss", "1%"]));
 }
 
 /// Without a network the kernel carries all connections, and all counters are zero.
