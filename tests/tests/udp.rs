@@ -36,6 +36,7 @@ prp_tests::main! {
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 const MIB: u64 = 1 << 20;
 
 /// A process of node `node` of `nodes` that has no capability and cannot gain one.
@@ -187,12 +188,17 @@ fn loopback__the_process_at_the_node_s_own_port_is_killed() {
 /// A pair of nodes, and the prphosts that has their IP addresses and nothing else.
 fn pair<'a>(words: impl IntoIterator<Item = &'a str>) -> (Topology, TempFile) {
     let topology = Topology::pair_with(words);
+    let hosts = ip_hosts(&topology);
+    (topology, hosts)
+}
+
+/// The prphosts that has the IP addresses of the pair `topology` and nothing else.
+fn ip_hosts(topology: &Topology) -> TempFile {
     let line = |number: u8| {
         let address = topology.node(number).field("ipv4");
         format!("{number} udp:{}\n", address.split('/').next().unwrap_or_default())
     };
-    let hosts = TempFile::new(line(1) + &line(2));
-    (topology, hosts)
+    TempFile::new(line(1) + &line(2))
 }
 
 /// Starts puppets on both nodes of `topology` with `hosts` as prphosts, and a stream `s` between
@@ -216,7 +222,8 @@ fn link__stream_of_full_segments() {
 }
 
 fn link__stream_through_losses() {
-    let (topology, hosts) = pair(["--loss", "1%"]);
+    let topology = Topology::faulty(WIRE, ["--loss", "1%"]);
+    let hosts = ip_hosts(&topology);
     let (mut client, mut server) = connected(&topology, &hosts);
     send(&mut client, &mut server, seed::of("link__stream_through_losses"), 16 * MIB);
 }
