@@ -8,7 +8,8 @@
 //! processors, and for payloads of less than 32 bytes, the crate calls `crc32fast`.
 //!
 //! ```
-//! assert_eq!(prp_crc::checksum(&[b'1'; 24], [b"23", b"4"]), 0x1ba9_d8c3);
+//! let ones = u64::from_be_bytes([b'1'; 8]);
+//! assert_eq!(prp_crc::checksum([ones; 3], [b"23", b"4"]), 0x1ba9_d8c3);
 //! ```
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -17,12 +18,18 @@ mod sys;
 #[cfg(test)]
 mod tests;
 
+/// The bytes before the payload, in words whose first byte is the highest.
+///
+/// Words stay in registers. What has just been written to memory in words cannot be read again in
+/// larger pieces until the processor has finished all that came before.
+pub type Front = [u64; 3];
+
 /// Bytes before the payload.
-pub const FRONT: usize = 24;
+const FRONT: usize = size_of::<Front>();
 
 /// CRC-32 over `front` and the two pieces of the payload.
 #[inline]
-pub fn checksum(front: &[u8; FRONT], payload: [&[u8]; 2]) -> u32 {
+pub fn checksum(front: Front, payload: [&[u8]; 2]) -> u32 {
     if let [payload, []] = payload
         && let Some(crc) = sys::fold(front, payload)
     {
@@ -32,9 +39,13 @@ pub fn checksum(front: &[u8; FRONT], payload: [&[u8]; 2]) -> u32 {
 }
 
 /// Computes [`checksum`] on any processor.
-fn checksum_in_steps(front: &[u8; FRONT], payload: [&[u8]; 2]) -> u32 {
+fn checksum_in_steps(front: Front, payload: [&[u8]; 2]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(front);
+    let mut bytes = [0; FRONT];
+    for (bytes, word) in bytes.chunks_exact_mut(size_of::<u64>()).zip(front) {
+        bytes.copy_from_slice(&word.to_be_bytes());
+    }
+    hasher.update(&bytes);
     hasher.update(payload[0]);
     hasher.update(payload[1]);
     hasher.finalize()

@@ -9,21 +9,22 @@ mod avx512;
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
 mod polynomial;
 
-use crate::FRONT;
+use crate::Front;
 
 /// CRC-32 over `front` and `payload`; `None` if this processor lacks the instructions, or if
 /// the payload is shorter than a step.
 #[inline]
-pub(crate) fn fold(front: &[u8; FRONT], payload: &[u8]) -> Option<u32> {
+pub(crate) fn fold(front: Front, payload: &[u8]) -> Option<u32> {
     #[cfg(all(feature = "std", target_arch = "x86_64"))]
     {
+        let [a, b, c] = front;
         if payload.len() >= avx512::MIN_PAYLOAD && avx512::is_supported() {
             // SAFETY: the processor has all the features that the function is compiled for.
-            return Some(unsafe { avx512::fold(front, payload) });
+            return Some(unsafe { avx512::fold(a, b, c, payload) });
         }
         if payload.len() >= avx2::MIN_PAYLOAD && avx2::is_supported() {
             // SAFETY: the processor has all the features that the function is compiled for.
-            return Some(unsafe { avx2::fold(front, payload) });
+            return Some(unsafe { avx2::fold(a, b, c, payload) });
         }
     }
     let _ = (front, payload);

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::event::ConnHandle;
 use crate::wire::{
-    CRC_LEN, CrcKey, EthernetHeader, HEADER_LEN, Head, NetworkHeader, PACKET_HEADER_LEN,
-    TransportHeader, checksum,
+    CRC_LEN, CrcKey, EthernetHeader, HEADER_LEN, Head, NetworkHeader, TransportHeader,
+    checksum_of_bits,
 };
 
 /// How frames to a node leave.
@@ -141,9 +141,11 @@ impl TransmitBatch {
         payload: &[u8],
         crc: Option<CrcKey>,
     ) {
-        let (at, front) = self.start(&path.head(transport));
+        let head = path.head(transport);
+        let at = self.start(&head);
+        let trailer = trailer(crc, &head, [payload, &[]]);
         self.scratch.extend_from_slice(payload);
-        self.finish_inline(path, conn, (at, front), crc);
+        self.finish(path, conn, at, trailer, Body::Inline);
     }
 
     /// Adds a frame whose payload stays in a send buffer, or a datagram, which has a copy of it;
@@ -158,15 +160,19 @@ impl TransmitBatch {
         pieces: [&[u8]; 2],
         crc: Option<CrcKey>,
     ) {
-        let (at, front) = self.start(&path.head(transport));
-        if path.to.is_udp() {
+        let head = path.head(transport);
+        let at = self.start(&head);
+        // From the pieces where they lie: what has just been copied cannot be read again in other
+        // blocks until the processor has finished all that came before.
+        let trailer = trailer(crc, &head, pieces);
+        let body = if path.to.is_udp() {
             self.scratch.extend_from_slice(pieces[0]);
             self.scratch.extend_from_slice(pieces[1]);
-            return self.finish_inline(path, Some(conn), (at, front), crc);
-        }
-        let tail = self.trailer(crc, at + front, pieces);
-        let body = Body::Stream { conn, at: at_offset, len: transport.len };
-        self.finish(path, Some(conn), at, front, tail, body);
+            Body::Inline
+        } else {
+            Body::Stream { conn, at: at_offset, len: transport.len }
+        };
+        self.finish(path, Some(conn), at, trailer, body);
     }
 
     /// Adds a size probe: `block`, then zeros up to the length the header says.
@@ -178,11 +184,14 @@ impl TransmitBatch {
         block: &[u8],
         crc: Option<CrcKey>,
     ) {
-        let (at, front) = self.start(&path.head(transport));
+        let head = path.head(transport);
+        let at = self.start(&head);
+        let payload_at = self.scratch.len();
         self.scratch.extend_from_slice(block);
-        let zeros = usize::from(transport.len).saturating_sub(block.len());
-        self.scratch.resize(self.scratch.len() + zeros, 0);
-        self.finish_inline(path, Some(conn), (at, front), crc);
+        let len = block.len().max(usize::from(transport.len));
+        self.scratch.resize(payload_at + len, 0);
+        let trailer = trailer(crc, &head, [&self.scratch[payload_at..], &[]]);
+        self.finish(path, Some(conn), at, trailer, Body::Inline);
     }
 
     /// The pieces of frame `index`, in order; empty ones may be skipped. `stream` finds the payload
@@ -203,72 +212,53 @@ impl TransmitBatch {
         [&self.scratch[from..tail_at], a, b, &self.scratch[tail_at..end]]
     }
 
-    /// Begins a frame, or a datagram, which has no Ethernet header; where it lies, and bytes of its
-    /// headers.
+    /// Begins a frame, or a datagram, which has no Ethernet header; where it lies.
     // A call would write all headers to memory once more.
     #[inline(always)]
-    fn start(&mut self, head: &Head) -> (usize, usize) {
+    fn start(&mut self, head: &Head) -> usize {
         let at = self.scratch.len();
         if head.ethernet.is_some() {
             self.scratch.resize(at + HEADER_LEN, 0);
             if let Some(out) = self.scratch[at..].first_chunk_mut() {
                 head.emit_to(out);
             }
-            (at, HEADER_LEN)
         } else {
-            self.scratch.resize(at + PACKET_HEADER_LEN, 0);
-            if let Some(out) = self.scratch[at..].first_chunk_mut() {
-                head.emit_packet_to(out);
-            }
-            (at, PACKET_HEADER_LEN)
+            self.scratch.extend_from_slice(&head.packet_bits().to_be_bytes());
         }
+        at
     }
 
-    /// Ends the frame whose headers end at `headers_end`; bytes of its trailer.
-    #[inline]
-    fn trailer(&mut self, crc: Option<CrcKey>, headers_end: usize, body: [&[u8]; 2]) -> u8 {
-        let Some(key) = crc else { return 0 };
-        if let Some(header) = self.scratch[..headers_end].last_chunk() {
-            let trailer = checksum(key, header, body);
-            self.scratch.extend_from_slice(&trailer);
-        }
-        CRC_LEN as u8
-    }
-
-    /// Ends the frame that begins at `at`, with `front` bytes of headers and its payload behind
-    /// them.
-    #[inline]
-    fn finish_inline(
-        &mut self,
-        path: &Path,
-        conn: Option<ConnHandle>,
-        (at, front): (usize, usize),
-        crc: Option<CrcKey>,
-    ) {
-        let end = self.scratch.len();
-        let mut tail = 0;
-        let (headers, payload) = self.scratch.split_at(at + front);
-        if let (Some(key), Some(header)) = (crc, headers.last_chunk()) {
-            let trailer = checksum(key, header, [payload, &[]]);
-            self.scratch.extend_from_slice(&trailer);
-            tail = CRC_LEN as u8;
-        }
-        self.finish(path, conn, at, end - at, tail, Body::Inline);
-    }
-
-    /// Notes the frame that begins at `at`, with `front` bytes of headers and inline payload.
+    /// Ends the frame that begins at `at` with `trailer`, and notes it.
     #[inline]
     fn finish(
         &mut self,
         path: &Path,
         conn: Option<ConnHandle>,
         at: usize,
-        front: usize,
-        tail: u8,
+        trailer: Option<[u8; CRC_LEN]>,
         body: Body,
     ) {
-        let (at, front, device, to) = (at as u32, front as u32, path.device, path.to);
-        self.bytes += front as usize + usize::from(tail) + body.len();
-        self.entries.push(BatchEntry { device, to, conn, at, front, tail, body });
+        let front = self.scratch.len() - at;
+        let tail = trailer.map_or(0, |trailer| {
+            self.scratch.extend_from_slice(&trailer);
+            CRC_LEN
+        });
+        self.bytes += front + tail + body.len();
+        let (at, front, tail) = (at as u32, front as u32, tail as u8);
+        self.entries.push(BatchEntry {
+            device: path.device,
+            to: path.to,
+            conn,
+            at,
+            front,
+            tail,
+            body,
+        });
     }
+}
+
+/// The trailer of the frame with `head` and `payload`.
+#[inline]
+fn trailer(crc: Option<CrcKey>, head: &Head, payload: [&[u8]; 2]) -> Option<[u8; CRC_LEN]> {
+    crc.map(|key| checksum_of_bits(key, head.packet_bits(), payload))
 }

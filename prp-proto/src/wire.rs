@@ -25,6 +25,7 @@ mod train_test;
 mod transport;
 
 pub use control::{AckBlock, Bitmap, Control, Echo, MAX_BITMAP_WORDS, MAX_CONTROL_LEN};
+pub(crate) use crc::checksum_of_bits;
 pub use crc::{CrcKey, checksum, packet_header};
 pub use ethernet::EthernetHeader;
 pub use frame::{Frame, FrameError, Head};

@@ -7,9 +7,10 @@ use std::arch::x86_64::{
     _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_set_epi64x, _mm256_setzero_si256,
     _mm256_shuffle_epi8, _mm256_xor_si256,
 };
+use std::array;
 
-use super::polynomial::{BY_128, Factors, REGISTER, factors, reduce, words};
-use crate::FRONT;
+use super::polynomial::{BY_128, Factors, REGISTER, factors, reduce};
+use crate::{FRONT, Front};
 
 /// Bytes of a step, and of the two parts of a register that instructions treat apart.
 const BLOCK: usize = 32;
@@ -32,12 +33,14 @@ pub(super) fn is_supported() -> bool {
         && is_x86_feature_detected!("sse4.1")
 }
 
-/// CRC-32 over `front` and `payload`, of [`MIN_PAYLOAD`] or more.
+/// CRC-32 over the words in front, `a`, `b` and `c`, and `payload`, of [`MIN_PAYLOAD`] or more.
+///
+/// Three arguments, since the caller of this function would write an array to memory.
 #[target_feature(enable = "avx2,vpclmulqdq,pclmulqdq,sse4.1")]
-pub(super) fn fold(front: &[u8; FRONT], payload: &[u8]) -> u32 {
+pub(super) fn fold(a: u64, b: u64, c: u64, payload: &[u8]) -> u32 {
     let first = payload.len() % BLOCK;
     let (blocks, _) = payload[first..].as_chunks();
-    let sum = fold_blocks(begin(front, payload, first), blocks);
+    let sum = fold_blocks(begin([a, b, c], payload, first), blocks);
     let [low, high] = [_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1)];
     let by = _mm_set_epi64x(BY_128.1, BY_128.0);
     let low =
@@ -52,10 +55,10 @@ pub(super) fn fold(front: &[u8; FRONT], payload: &[u8]) -> u32 {
 /// read again as a block until the processor has finished all that came before.
 #[target_feature(enable = "avx2,vpclmulqdq,pclmulqdq,sse4.1")]
 #[inline]
-fn begin(front: &[u8; FRONT], payload: &[u8], first: usize) -> __m256i {
+fn begin(front: Front, payload: &[u8], first: usize) -> __m256i {
     let at = 2 * BLOCK - first;
-    let [a, b, c] = words(front);
-    let [d, e, f, g] = payload.first_chunk::<BLOCK>().map_or([0; 4], words);
+    let [a, b, c] = front.map(|word| word.swap_bytes() as i64);
+    let [d, e, f, g] = payload.first_chunk().map_or([0; 4], words);
     // What of the last two parts follows the first bytes lies behind the two blocks.
     let parts = [
         placed(_mm_set_epi64x(b, a ^ i64::from(REGISTER)), at - FRONT),
@@ -67,6 +70,13 @@ fn begin(front: &[u8; FRONT], payload: &[u8], first: usize) -> __m256i {
         [_mm256_xor_si256(sums[0], part[0]), _mm256_xor_si256(sums[1], part[1])]
     });
     moved(first, BY_256, second)
+}
+
+/// The words of a block, as they lie in memory.
+#[inline]
+fn words(block: &[u8; BLOCK]) -> [i64; 4] {
+    let (words, _) = block.as_chunks();
+    array::from_fn(|i| words.get(i).map_or(0, |word| i64::from_le_bytes(*word)))
 }
 
 /// Two blocks of zeros, but for `bytes`, the first of which becomes byte `at`; what lies behind

@@ -9,8 +9,8 @@ use std::arch::x86_64::{
     _mm512_ternarylogic_epi64,
 };
 
-use super::polynomial::{self, BY_128, Factors, REGISTER, factors, words};
-use crate::FRONT;
+use super::polynomial::{self, BY_128, Factors, REGISTER, factors};
+use crate::{FRONT, Front};
 
 /// Bytes of a step.
 const BLOCK: usize = 64;
@@ -37,12 +37,14 @@ pub(super) fn is_supported() -> bool {
         && is_x86_feature_detected!("sse4.1")
 }
 
-/// CRC-32 over `front` and `payload`, of [`MIN_PAYLOAD`] or more.
+/// CRC-32 over the words in front, `a`, `b` and `c`, and `payload`, of [`MIN_PAYLOAD`] or more.
+///
+/// Three arguments, since the caller of this function would write an array to memory.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,vpclmulqdq,pclmulqdq,sse4.1")]
-pub(super) fn fold(front: &[u8; FRONT], payload: &[u8]) -> u32 {
+pub(super) fn fold(a: u64, b: u64, c: u64, payload: &[u8]) -> u32 {
     let first = payload.len() % BLOCK;
     let (blocks, _) = payload[first..].as_chunks();
-    reduce(fold_blocks(begin(front, payload, first), blocks))
+    reduce(fold_blocks(begin([a, b, c], payload, first), blocks))
 }
 
 /// The sum of two blocks: zeros, then `front`, then the first `first` bytes of the payload, so that
@@ -52,11 +54,11 @@ pub(super) fn fold(front: &[u8; FRONT], payload: &[u8]) -> u32 {
 /// read again as a block until the processor has finished all that came before.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,vpclmulqdq,pclmulqdq,sse4.1")]
 #[inline]
-fn begin(front: &[u8; FRONT], payload: &[u8], first: usize) -> __m512i {
+fn begin(front: Front, payload: &[u8], first: usize) -> __m512i {
     const FRONT_BYTES: u128 = (1 << FRONT) - 1;
     const ALL_BYTES: u128 = u64::MAX as u128;
     let at = 2 * BLOCK - first - FRONT;
-    let [a, b, c] = words(front);
+    let [a, b, c] = front.map(|word| word.swap_bytes() as i64);
     let front = _mm512_set_epi64(0, 0, 0, 0, 0, c, b, a ^ i64::from(REGISTER));
     let front_bytes = FRONT_BYTES << at;
     let in_first = placed(front, at, front_bytes as u64);

@@ -6,7 +6,6 @@ use std::arch::x86_64::{
     __m128i, _mm_and_si128, _mm_clmulepi64_si128, _mm_extract_epi32, _mm_set_epi32, _mm_set_epi64x,
     _mm_srli_si128, _mm_xor_si128,
 };
-use std::array;
 
 /// The value of the CRC-32 register before the first byte.
 pub(super) const REGISTER: u32 = !0;
@@ -66,11 +65,4 @@ fn multiplied(a: __m128i, by: i64) -> __m128i {
 #[inline]
 fn lowest(a: __m128i) -> __m128i {
     _mm_and_si128(a, _mm_set_epi32(0, 0, 0, !0))
-}
-
-/// The words of `bytes`, as they lie in memory.
-#[inline]
-pub(super) fn words<const BYTES: usize, const WORDS: usize>(bytes: &[u8; BYTES]) -> [i64; WORDS] {
-    let (words, _) = bytes.as_chunks();
-    array::from_fn(|i| words.get(i).map_or(0, |word| i64::from_le_bytes(*word)))
 }

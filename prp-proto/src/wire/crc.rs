@@ -32,14 +32,13 @@ pub const fn packet_header(head: &[u8; HEADER_LEN]) -> &[u8; PACKET_HEADER_LEN] 
 /// CRC-32 (IEEE) over the key, the network header, the transport header with HOPS as zero, and the
 /// payload given in pieces. `head` is those two headers, so that the carrier does not matter.
 pub fn checksum(key: CrcKey, head: &[u8; PACKET_HEADER_LEN], payload: [&[u8]; 2]) -> [u8; CRC_LEN] {
-    // In words: a processor waits before it reads as one what has been written as several.
-    let head = u128::from_be_bytes(*head);
+    checksum_of_bits(key, u128::from_be_bytes(*head), payload)
+}
+
+/// As [`checksum`], with the two headers as one number, whose first byte is the highest.
+pub(crate) fn checksum_of_bits(key: CrcKey, head: u128, payload: [&[u8]; 2]) -> [u8; CRC_LEN] {
     let flags = Flags::from_bits(head as u32).with_hops(0).bits();
     let [high, low] = [(head >> 64) as u64, head as u64 >> 32 << 32 | u64::from(flags)];
     let key = u64::from(key.sender) << 32 | u64::from(key.receiver);
-    let mut fixed = [0; prp_crc::FRONT];
-    for (bytes, word) in fixed.chunks_exact_mut(8).zip([key, high, low]) {
-        bytes.copy_from_slice(&word.to_be_bytes());
-    }
-    prp_crc::checksum(&fixed, payload).to_be_bytes()
+    prp_crc::checksum([key, high, low], payload).to_be_bytes()
 }

@@ -7,7 +7,7 @@ use super::ethernet::EthernetHeader;
 use super::network::NetworkHeader;
 use super::reader::Reader;
 use super::transport::{Flags, TransportHeader};
-use super::{CRC_LEN, ETHERNET_LEN, HEADER_LEN, NETWORK_LEN, PACKET_HEADER_LEN};
+use super::{CRC_LEN, ETHERNET_LEN, HEADER_LEN, PACKET_HEADER_LEN};
 use crate::addr::LinkAddr;
 
 /// The headers of a frame, to be sent or as they came.
@@ -30,29 +30,25 @@ impl Head {
         out
     }
 
-    /// As [`Self::emit`], to where they are to be: what has just been written field by field is not
-    /// read again at once, which a processor has to wait for.
+    /// As [`Self::emit`], to where they are to be.
     #[inline]
     pub(crate) fn emit_to(&self, out: &mut [u8; HEADER_LEN]) {
-        if let Some((ethernet, packet)) = out.split_first_chunk_mut::<ETHERNET_LEN>()
-            && let Some(packet) = packet.first_chunk_mut()
-        {
+        if let Some((ethernet, packet)) = out.split_first_chunk_mut::<ETHERNET_LEN>() {
             if let Some(header) = &self.ethernet {
                 header.emit(ethernet);
             }
-            self.emit_packet_to(packet);
+            packet.copy_from_slice(&self.packet_bits().to_be_bytes());
         }
     }
 
-    /// The network and the transport header, to where they are to be.
+    /// The network and the transport header as one number, whose first byte is the highest.
+    ///
+    /// It is written at once, and the trailer is computed from the number: what has just been
+    /// written field by field cannot be read again as a whole until the processor has finished all
+    /// that came before.
     #[inline]
-    pub(crate) fn emit_packet_to(&self, out: &mut [u8; PACKET_HEADER_LEN]) {
-        if let Some((network, transport)) = out.split_first_chunk_mut::<NETWORK_LEN>()
-            && let Some(transport) = transport.first_chunk_mut()
-        {
-            self.network.emit(network);
-            self.transport.emit(transport);
-        }
+    pub(crate) fn packet_bits(&self) -> u128 {
+        u128::from(self.network.bits()) << 96 | self.transport.bits()
     }
 }
 

@@ -1,6 +1,5 @@
 //! The network header: source and destination node (paper section 2.5).
 
-use super::NETWORK_LEN;
 use super::reader::Reader;
 use crate::addr::NodeId;
 
@@ -19,8 +18,9 @@ impl NetworkHeader {
         Some(Self { src: NodeId::new(r.u16()?)?, dst: NodeId::new(r.u16()?)? })
     }
 
-    pub(super) fn emit(&self, out: &mut [u8; NETWORK_LEN]) {
-        out[..2].copy_from_slice(&self.src.number().to_be_bytes());
-        out[2..].copy_from_slice(&self.dst.number().to_be_bytes());
+    /// The header as one number, whose first byte is the highest.
+    #[inline]
+    pub(super) fn bits(&self) -> u32 {
+        u32::from(self.src.number()) << 16 | u32::from(self.dst.number())
     }
 }

@@ -3,7 +3,6 @@
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
 
-use super::TRANSPORT_LEN;
 use super::reader::Reader;
 use crate::addr::Port;
 use crate::seq::{Seq, SeqWidth};
@@ -204,11 +203,11 @@ impl TransportHeader {
         })
     }
 
-    pub(super) fn emit(&self, out: &mut [u8; TRANSPORT_LEN]) {
-        out[..2].copy_from_slice(&self.src_port.number().to_be_bytes());
-        out[2..4].copy_from_slice(&self.dst_port.number().to_be_bytes());
-        out[4..6].copy_from_slice(&self.seq.to_be_bytes());
-        out[6..8].copy_from_slice(&self.len.to_be_bytes());
-        out[8..].copy_from_slice(&self.flags.bits().to_be_bytes());
+    /// The header as one number, whose first byte is the highest.
+    #[inline]
+    pub(super) fn bits(&self) -> u128 {
+        let ports = u32::from(self.src_port.number()) << 16 | u32::from(self.dst_port.number());
+        let segment = u32::from(self.seq) << 16 | u32::from(self.len);
+        u128::from(ports) << 64 | u128::from(segment) << 32 | u128::from(self.flags.bits())
     }
 }
