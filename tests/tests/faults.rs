@@ -5,7 +5,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -35,10 +34,9 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 const MIB: u64 = 1 << 20;
 
-/// The `wire` program.
-fn prp() -> &'static PathBuf {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| program::build("prp-tools", "prp", PUPPET))
+/// The program under test.
+fn prp() -> PathBuf {
+    program::prp(PUPPET)
 }
 
 /// A pair with these faults, and puppets on both nodes with a stream `s` between them.

@@ -6,7 +6,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Output, Stdio};
-use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver};
 
 use nix::sys::signal::{Signal, kill};
@@ -41,9 +40,8 @@ const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// The program under test.
-fn prp() -> &'static PathBuf {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| program::build("prp-tools", "prp", PUPPET))
+fn prp() -> PathBuf {
+    program::prp(PUPPET)
 }
 
 /// A program that runs, killed when dropped.
