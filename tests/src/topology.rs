@@ -14,6 +14,9 @@ use crate::scratch::TempFile;
 /// The folder of this crate.
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
+/// What has `topo` put the program `wire` into the links.
+const FAULTS: [&str; 4] = ["--loss", "--dup", "--reorder", "--corrupt"];
+
 /// A topology with a unique name. When it is dropped, it is taken down, and all processes on its
 /// nodes are killed.
 #[derive(Debug)]
@@ -116,7 +119,7 @@ impl Topology {
         let mut command = topo(&instance);
         let words: Vec<&str> = words.into_iter().collect();
         // Otherwise `topo` would build it with optimisation, which takes a minute.
-        let is_faulty = words.contains(&"--loss");
+        let is_faulty = words.iter().any(|word| FAULTS.contains(word));
         assert!(!is_faulty || !environment.is_empty(), "a link with faults: Topology::faulty");
         let plan = plan(name, &words).map(|plan| TempFile::new(plan.to_string()));
         // Each test starts its routers itself.
