@@ -87,7 +87,7 @@ local KINDS = {
     [5] = "part", [16] = "echo", [17] = "echo reply", [18] = "time exceeded", [19] = "unreachable",
     [20] = "too big", [24] = "liveness",
 }
-local LIVENESS_STATES = { [0] = "admin down", [1] = "down", [2] = "init", [3] = "up" }
+local LIVENESS_STATES = { [0] = "admin-down", [1] = "down", [2] = "init", [3] = "up" }
 local CRC_STATES = { [0] = "wrong", [1] = "right", [2] = "not verified" }
 
 local f = prp.fields

@@ -19,10 +19,12 @@
 //! | [`descriptors`] | how many descriptors a process may have |
 //! | [`signals`] | which signals a process heeds |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
+//! | [`count`] | numbers of things in words |
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 pub mod claims;
+pub mod count;
 pub mod descriptors;
 pub mod environment;
 pub mod explained;
@@ -38,6 +40,7 @@ mod trust;
 pub use sys::fork;
 
 pub use claims::{Addressee, OwnerProbe, PortClaims, RouterUdpName, StewardClaim, UdpOwners};
+pub use count::counted;
 pub use explained::{ExplainedError, Explanation};
 pub use hosts::HostsFile;
 pub use registry::{DownHop, DownHops, Ledger, LedgerReader};

@@ -22,6 +22,7 @@ use clap::Args;
 use nix::sys::signal::Signal;
 use parking_lot::Mutex;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
+use prp_node::counted;
 use prp_node::environment::is_privileged;
 
 use crate::argument::{any, number, peer_port, port};
@@ -85,6 +86,10 @@ pub(crate) struct DumpArgs {
     /// Packets of this kind only; may be given several times
     #[arg(long, value_enum, value_name = "KIND")]
     kind: Vec<PacketKind>,
+    /// Routers' liveness probes, too, which are left out otherwise unless --kind names them: each
+    /// router sends ten a second to each neighbour
+    #[arg(short, long)]
+    all: bool,
     /// Write the payload of the first connection that passes the filter to standard output, each
     /// byte once and in order; of both directions if --port does not name the receiver's port
     #[arg(long)]
@@ -151,7 +156,9 @@ fn from_file(
             sink.write()?;
         }
     }
-    sink.end()
+    sink.end()?;
+    sink.counts.report_liveness();
+    Ok(())
 }
 
 fn live(
@@ -176,10 +183,12 @@ fn live(
     let limit = limit(args, filter);
     let mut live =
         Live::open(numbers, &args.interface, lengths(args, filter), limit).map_err(refused)?;
-    let (shown, left_out, began) = (sink.written.clone(), live.left_out(), Instant::now());
+    let (shown, left_out, began) = (sink.counts.clone(), live.left_out(), Instant::now());
     let summary = move || {
         let left_out = left_out.summary(began.elapsed(), limit);
-        notice(format_args!("{} packets; {left_out}", shown.load(Ordering::Relaxed)));
+        let written = counted(shown.written.load(Ordering::Relaxed), "packet");
+        notice(format_args!("{written}; {left_out}"));
+        shown.report_liveness();
     };
     let at_end = summary.clone();
     let sink = Arc::new(Mutex::new(sink));
@@ -255,14 +264,36 @@ fn limit(args: &DumpArgs, filter: &PacketFilter) -> Option<NonZeroU32> {
     NonZeroU32::new(args.rate.unwrap_or(if takes_all { 0 } else { RATE }))
 }
 
+/// How many packets or frames there were, for a signal's handler.
+#[derive(Debug, Default)]
+struct CaptureCounts {
+    written: AtomicU64,
+    /// Liveness probes that are not shown.
+    liveness: AtomicU64,
+}
+
+impl CaptureCounts {
+    /// Says how many liveness probes are not shown.
+    fn report_liveness(&self) {
+        let count = self.liveness.load(Ordering::Relaxed);
+        if count > 0 {
+            notice(format_args!(
+                "{} of routers left out (--all)",
+                counted(count, "liveness probe")
+            ));
+        }
+    }
+}
+
 /// Where frames go.
 struct Sink {
     json: bool,
+    /// Liveness probes are left out.
+    hides_liveness: bool,
     /// So many packets or frames are wanted; all if none.
     wanted: Option<u64>,
     count: u64,
-    /// How many of those are written, for a signal's handler.
-    written: Arc<AtomicU64>,
+    counts: Arc<CaptureCounts>,
     writer: Option<Writer>,
     follower: Option<Follower>,
     /// For standard output.
@@ -277,11 +308,13 @@ impl Sink {
         });
         let follower = args.follow.then(|| Follower::new(args.port));
         let writer = writer.transpose()?;
+        let shows_liveness = args.all || args.kind.contains(&PacketKind::Liveness);
         Ok(Self {
             json: args.json,
+            hides_liveness: !shows_liveness && !args.follow,
             wanted: args.count,
             count: 0,
-            written: Arc::default(),
+            counts: Arc::default(),
             writer,
             follower,
             text: Vec::new(),
@@ -303,8 +336,16 @@ impl Sink {
             return self.count_one();
         }
         decode::each(bytes, *captured, numbers, &mut |packet| {
-            !filter.takes(packet) || self.take_one(frame, packet)
+            !filter.takes(packet) || self.leaves_out(packet) || self.take_one(frame, packet)
         })
+    }
+
+    /// Whether `packet`, which passes the filter, is one that is left out.
+    fn leaves_out(&self, packet: &DecodedPacket<'_>) -> bool {
+        let is_left_out =
+            self.hides_liveness && PacketKind::of(&packet.content) == PacketKind::Liveness;
+        self.counts.liveness.fetch_add(is_left_out.into(), Ordering::Relaxed);
+        is_left_out
     }
 
     /// Takes what `frame` carries; whether more are wanted.
@@ -344,7 +385,7 @@ impl Sink {
         let mut out = io::stdout().lock();
         out.write_all(&self.text).and_then(|()| out.flush()).map_err(|e| unwritten(&e))?;
         self.text.clear();
-        self.written.store(self.count, Ordering::Relaxed);
+        self.counts.written.store(self.count, Ordering::Relaxed);
         Ok(())
     }
 
@@ -357,10 +398,9 @@ impl Sink {
         let gaps = follower.take_gaps();
         gaps.iter().take(MOST_GAPS).for_each(notice);
         if let Some(more) = gaps.len().checked_sub(MOST_GAPS).filter(|more| *more > 0) {
-            let missing = follower.missing();
-            notice(format_args!(
-                "{more} gaps more; bytes of {missing} segments are missing in all"
-            ));
+            let more = counted(more, "gap");
+            let missing = counted(follower.missing(), "segment");
+            notice(format_args!("{more} more; bytes of {missing} are missing in all"));
         }
         Ok(())
     }

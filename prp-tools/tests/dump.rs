@@ -4,15 +4,27 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use etherparse::PacketBuilder;
 use prp_proto::addr::{MacAddr, NodeId, Port};
+use prp_proto::liveness::LivenessState;
 use prp_proto::seq::{Seq, SeqWidth};
-use prp_proto::wire::{EthernetHeader, Flags, Head, NetworkHeader, Part, TransportHeader, sealed};
+use prp_proto::wire::{
+    AckBlock, Bitmap, Control, ETHERNET_LEN, EthernetHeader, Flags, Head, LivenessBlock,
+    MAX_CONTROL_LEN, NetworkHeader, NodeBlock, NodeKind, Offer, Part, ReliabilitySet, ResetBlock,
+    ResetReason, TrainTest, TransportHeader, sealed,
+};
+use serde_json::Value;
 use tempfile::NamedTempFile;
 
 /// A frame of node 1 to port 80 of node 2.
 fn frame(seq: u32, flags: Flags, payload: &[&[u8]]) -> Vec<u8> {
+    frame_from(50_000, seq, flags, payload)
+}
+
+/// The same, from another port.
+fn frame_from(port: u16, seq: u32, flags: Flags, payload: &[&[u8]]) -> Vec<u8> {
     let node = |number| NodeId::new(number).expect("a node");
-    let (from, to) = (Port::new(50_000), Port::new(80));
+    let (from, to) = (Port::new(port), Port::new(80));
     let mut transport = TransportHeader::new(from, to, Seq::new(seq), SeqWidth::Bits20, 0);
     transport.flags |= flags;
     let [src, dst] = [1, 2].map(|last| MacAddr([2, 0, 0, 0, 0, last]));
@@ -50,9 +62,14 @@ fn capture(frames: &[Vec<u8>]) -> NamedTempFile {
 
 /// What `prp dump --follow` writes of these frames, and what it says.
 fn follow(frames: &[Vec<u8>]) -> (String, String) {
+    dump(&["--follow"], frames)
+}
+
+/// What `prp dump` writes of these frames, and what it says.
+fn dump(args: &[&str], frames: &[Vec<u8>]) -> (String, String) {
     let file = capture(frames);
     let mut command = Command::new(env!("CARGO_BIN_EXE_prp"));
-    command.args(["dump", "--follow", "-r"]).arg(file.path());
+    command.arg("dump").args(args).arg("-r").arg(file.path());
     let output = command.env("PRP_HOSTS", "/nowhere").stdin(Stdio::null()).output();
     let output = output.expect("the program can be run");
     let [notices, wrote] =
@@ -94,4 +111,125 @@ fn follow__of_a_segment_in_parts_what_has_come_is_written() {
             "prp: 2 bytes are missing behind the first 8 bytes of the output",
         ]
     );
+}
+
+/// A packet of each kind that the SPEC has, the kind in JSON, and what its line says.
+fn every_kind() -> Vec<(Vec<u8>, &'static str, String)> {
+    let offer = Offer {
+        id: 7,
+        echo: 0,
+        reliability: ReliabilitySet::RELIABLE,
+        crc: true,
+        mss: 1484,
+        window: 44,
+    };
+    let mut kinds = vec![
+        (data(1, "text"), "data", "[-]".to_owned()),
+        (part(2, 0, 4, "part"), "data", "part 0..4 of 4 of segment 2".into()),
+        (frame(3, Flags::EOC, &[]), "end", "[EOC]".into()),
+        (frame(0, Flags::CREQ, &[&offer.emit()]), "request", "id 00000007".into()),
+        (frame(0, Flags::CREQ, &[]), "request", "classic".into()),
+        (frame(0, Flags::CACK, &[&offer.emit()]), "grant", "id 00000007".into()),
+    ];
+    // PRP-RST-1.
+    for reason in [
+        ResetReason::Refused,
+        ResetReason::Aborted,
+        ResetReason::NoConnection,
+        ResetReason::Gap,
+        ResetReason::NoCommonPolicy,
+        ResetReason::TimedOut,
+        ResetReason::Unknown(99),
+    ] {
+        let block = ResetBlock { reason, receiver: 1, sender: 2 };
+        kinds.push((frame(0, Flags::RST, &[&block.emit()]), "reset", reason.to_string()));
+    }
+    // PRP-CTL-1.
+    let ack = AckBlock {
+        next: Seq::new(5),
+        window: 6,
+        gap: false,
+        echo: None,
+        probe: None,
+        finished: false,
+        leaves: false,
+        received: Bitmap::EMPTY,
+    };
+    for (control, kind, text) in [
+        (Control::Ack { to: 1, ack }, "ack", "next 5 window 6"),
+        (Control::Probe { to: 1, from: 2, number: 3 }, "probe", "probe 3"),
+        (Control::SizeProbe { to: 1, size: 2000 }, "probe", "size probe 2000"),
+        (Control::SizeProbeAck { to: 1, size: 2000 }, "probe", "size probe answer 2000"),
+    ] {
+        let mut block = [0; MAX_CONTROL_LEN];
+        let len = control.emit(&mut block);
+        kinds.push((frame(0, Flags::CTL, &[&block[..len]]), kind, text.into()));
+    }
+    // PRP-NODE-1.
+    for kind in NodeKind::ALL {
+        let block = NodeBlock { kind, hops: 1, sequence: 42, id: 8, stamp: 9 };
+        let frame = frame_from(0, 0, Flags::CTL, &[&block.emit()]);
+        kinds.push((frame, "echo", format!("{kind} 42")));
+    }
+    // PRP-LIVE-1.
+    for state in
+        [LivenessState::AdminDown, LivenessState::Down, LivenessState::Init, LivenessState::Up]
+    {
+        let block =
+            LivenessBlock { state, multiplier: 3, mine: 1, yours: 2, interval_us: 9, least_us: 8 };
+        let frame = frame_from(0, 0, Flags::CTL, &[&block.emit()]);
+        kinds.push((frame, "liveness", format!("liveness {}", state.name())));
+    }
+    kinds
+}
+
+/// `packet` in a frame with a datagram.
+fn datagram(packet: &[u8]) -> Vec<u8> {
+    let link = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
+    let udp = link.ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(5231, 5232);
+    let mut frame = Vec::new();
+    udp.write(&mut frame, packet).expect("room");
+    frame
+}
+
+#[test]
+fn dump__knows_every_kind_of_packet() {
+    let mut probe = [0; TrainTest::SHORTEST_PROBE];
+    TrainTest::write_probe(&mut probe, 5, 9);
+    let tests = [
+        (datagram(&probe), "train_test", "train test 5: probe 9, alone".to_owned()),
+        (datagram(&TrainTest::report(5, 0x0103)), "train_test", "train test 5: came 0000".into()),
+    ];
+    let over_udp = |(frame, kind, text): (Vec<u8>, _, _)| {
+        let (_, packet) = frame.split_at(ETHERNET_LEN);
+        (datagram(packet), kind, text)
+    };
+    let by_udp: Vec<_> = every_kind().into_iter().map(over_udp).chain(tests).collect();
+    for (carrier, kinds) in [("ethernet", every_kind()), ("udp", by_udp)] {
+        let frames: Vec<_> = kinds.iter().map(|(frame, _, _)| frame.clone()).collect();
+        let (lines, _) = dump(&["--all"], &frames);
+        let (rows, _) = dump(&["--all", "--json"], &frames);
+        assert_eq!((lines.lines().count(), rows.lines().count()), (kinds.len(), kinds.len()));
+        for ((line, row), (_, kind, text)) in lines.lines().zip(rows.lines()).zip(&kinds) {
+            let row: Value = serde_json::from_str(row).expect("JSON");
+            assert_eq!(
+                (&row["kind"], &row["carrier"]),
+                (&(*kind).into(), &carrier.into()),
+                "{line}"
+            );
+            assert!(line.contains(text.as_str()), "{text:?} is not in {line:?}");
+            assert!(!line.contains("malformed"), "{line}");
+        }
+    }
+}
+
+#[test]
+fn dump__leaves_liveness_out_and_counts_it() {
+    let frames: Vec<_> = every_kind().into_iter().map(|(frame, _, _)| frame).collect();
+    let (lines, notices) = dump(&[], &frames);
+    assert_eq!(lines.lines().count(), frames.len() - 4);
+    assert!(!lines.contains("liveness"), "{lines}");
+    assert_eq!(notices, "prp: 4 liveness probes of routers left out (--all)\n");
+    let (lines, notices) = dump(&["--kind", "liveness"], &frames);
+    assert_eq!((lines.lines().count(), notices.as_str()), (4, ""));
 }

@@ -1,6 +1,7 @@
 //! Node blocks: the payload of CTL frames from or to a node's control port (SPEC PRP-NODE-1 to 4).
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use super::crc::{CrcKey, checksum, packet_header};
 use super::frame::{Frame, Head};
@@ -23,6 +24,10 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] =
+        [Self::Echo, Self::EchoReply, Self::TimeExceeded, Self::Unreachable, Self::TooBig];
+
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,6 +57,19 @@ impl NodeKind {
             19 => Self::Unreachable,
             20 => Self::TooBig,
             _ => return None,
+        })
+    }
+}
+
+/// The words of SPEC PRP-NODE-1.
+impl fmt::Display for NodeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Echo => "echo",
+            Self::EchoReply => "echo reply",
+            Self::TimeExceeded => "time exceeded",
+            Self::Unreachable => "unreachable",
+            Self::TooBig => "too big",
         })
     }
 }

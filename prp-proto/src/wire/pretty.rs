@@ -4,10 +4,13 @@ use core::fmt;
 
 use super::control::Control;
 use super::frame::Frame;
+use super::liveness::LivenessBlock;
+use super::node::{NodeBlock, NodeKind};
 use super::options::{Offer, Reliability};
 use super::part::Part;
 use super::reset::ResetBlock;
 use super::transport::Flags;
+use crate::addr::Port;
 
 /// Prints a frame for people: `Pretty::new(bytes, ETHERTYPE).to_string()`.
 ///
@@ -52,16 +55,12 @@ impl fmt::Display for Frame<'_> {
         if t.flags.hops() > 0 {
             write!(f, " hops {}", t.flags.hops())?;
         }
-        payload(f, t.flags, self.payload, Part::of(self))
+        payload(f, self)
     }
 }
 
-fn payload(
-    f: &mut fmt::Formatter<'_>,
-    flags: Flags,
-    payload: &[u8],
-    part: Option<(Part, &[u8])>,
-) -> fmt::Result {
+fn payload(f: &mut fmt::Formatter<'_>, frame: &Frame<'_>) -> fmt::Result {
+    let (flags, payload) = (frame.flags(), frame.payload);
     if flags.contains(Flags::RST) {
         match ResetBlock::parse(payload) {
             Some(r) => write!(f, " | {} (to {:08x} from {:08x})", r.reason, r.receiver, r.sender),
@@ -76,7 +75,11 @@ fn payload(
             Err(_) => f.write_str(" | malformed options"),
         }
     } else if flags.contains(Flags::CTL) {
-        if let Some((part, bytes)) = part {
+        let t = frame.head.transport;
+        if [t.src_port, t.dst_port].contains(&Port::CONTROL) {
+            return between_nodes(f, payload);
+        }
+        if let Some((part, bytes)) = Part::of(frame) {
             let (to, seq, end) = (part.to, part.seq, usize::from(part.at) + bytes.len());
             let (at, total) = (part.at, part.total);
             return write!(f, " | to {to:08x} part {at}..{end} of {total} of segment {seq}");
@@ -87,6 +90,23 @@ fn payload(
         }
     } else {
         Ok(())
+    }
+}
+
+/// What the control port of a node sends or gets (SPEC PRP-NODE-1, PRP-LIVE-1).
+fn between_nodes(f: &mut fmt::Formatter<'_>, payload: &[u8]) -> fmt::Result {
+    if let Some(block) = LivenessBlock::parse(payload) {
+        let LivenessBlock { state, multiplier, mine, yours, interval_us, least_us } = block;
+        write!(f, " | liveness {} number {mine:08x} peer's {yours:08x}", state.name())?;
+        return write!(f, " every {interval_us} us times {multiplier} takes {least_us} us");
+    }
+    let Some(NodeBlock { kind, hops, sequence, id, .. }) = NodeBlock::parse(payload) else {
+        return f.write_str(" | malformed node block");
+    };
+    write!(f, " | {kind} {sequence} id {id:08x}")?;
+    match kind {
+        NodeKind::Echo => Ok(()),
+        _ => write!(f, " arrived with hops {hops}"),
     }
 }
 
@@ -127,6 +147,6 @@ fn control(f: &mut fmt::Formatter<'_>, c: &Control) -> fmt::Result {
             write!(f, " | to {to:08x} probe {number} from {from:08x}")
         }
         Control::SizeProbe { to, size } => write!(f, " | to {to:08x} size probe {size}"),
-        Control::SizeProbeAck { to, size } => write!(f, " | to {to:08x} size {size} arrives"),
+        Control::SizeProbeAck { to, size } => write!(f, " | to {to:08x} size probe answer {size}"),
     }
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::addr::{MacAddr, NodeId, Port};
+use crate::liveness::LivenessState;
 use crate::seq::{Seq, SeqWidth};
 
 fn arb_node() -> impl Strategy<Value = NodeId> {
@@ -351,6 +352,20 @@ fn pretty__one_line_a_frame() {
         let len = c.emit(out);
         assemble(head(Flags::CTL), &out[..len], None, 0)
     };
+    let between_nodes = |block: &[u8]| {
+        let mut head = head(Flags::CTL);
+        head.transport.src_port = Port::CONTROL;
+        assemble(head, block, None, 0)
+    };
+    let node_block = |kind| NodeBlock { kind, hops: 2, sequence: 7, id: 8, stamp: 9 }.emit();
+    let liveness = LivenessBlock {
+        state: LivenessState::AdminDown,
+        multiplier: 3,
+        mine: 1,
+        yours: 2,
+        interval_us: 100_000,
+        least_us: 50_000,
+    };
     let reset = ResetBlock { reason: ResetReason::Refused, receiver: 1, sender: 0 };
     let part = Part { to: 5, seq: Seq::new(9), at: 1000, total: 1004, flags: Flags::EOM };
     let frames = [
@@ -364,10 +379,16 @@ fn pretty__one_line_a_frame() {
         ),
         control(Control::Ack { to: 5, ack }, &mut out),
         control(Control::Probe { to: 5, from: 6, number: 7 }, &mut out),
+        control(Control::SizeProbe { to: 5, size: 2000 }, &mut out),
+        control(Control::SizeProbeAck { to: 5, size: 2000 }, &mut out),
         assemble(head(Flags::CTL), &[&part.emit()[..], b"last"].concat(), None, 0),
         assemble(head(Flags::RST), &reset.emit(), None, 0),
         assemble(head(Flags::RST), b"?", None, 0),
+        between_nodes(&liveness.emit()),
+        between_nodes(b"?"),
     ];
+    let node_blocks = NodeKind::ALL.into_iter().map(|kind| between_nodes(&node_block(kind)));
+    let frames: Vec<_> = frames.into_iter().chain(node_blocks).collect();
     let text: Vec<_> = frames.iter().map(|f| Pretty::new(f, ETHERTYPE).to_string()).collect();
     insta::assert_snapshot!(text.join("\n"));
 }

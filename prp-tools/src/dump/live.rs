@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use prp_device::device_states;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
+use prp_node::counted;
 
 use super::decode::ProtocolNumbers;
 use super::packet::Packet;
@@ -26,7 +27,8 @@ impl SkippedPackets {
     /// frames a second.
     pub(super) fn summary(&self, long: Duration, limit: Option<NonZeroU32>) -> String {
         let frames = self.frames.load(Ordering::Relaxed);
-        let mut text = format!("{frames} frames were lost before they could be read");
+        let (frames, were) = (counted(frames, "frame"), if frames == 1 { "was" } else { "were" });
+        let mut text = format!("{frames} {were} lost before they could be read");
         let Some(limit) = limit else { return text };
         text += &format!(", or exceeded {limit} a second (--rate)");
         let nanos = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));

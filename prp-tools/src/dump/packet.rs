@@ -74,16 +74,7 @@ impl PacketKind {
 
     /// Of a packet.
     pub(super) fn of_packet(frame: &Frame<'_>) -> Self {
-        let (flags, t) = (frame.head.transport.flags, frame.head.transport);
-        if [t.src_port, t.dst_port].contains(&Port::CONTROL) {
-            return if LivenessBlock::parse(frame.payload).is_some() {
-                Self::Liveness
-            } else if NodeBlock::parse(frame.payload).is_some() {
-                Self::Echo
-            } else {
-                Self::Unknown
-            };
-        }
+        let flags = frame.head.transport.flags;
         if flags.contains(Flags::RST) {
             Self::Reset
         } else if flags.contains(Flags::CREQ) {
@@ -91,6 +82,15 @@ impl PacketKind {
         } else if flags.contains(Flags::CACK) {
             Self::Grant
         } else if flags.contains(Flags::CTL) {
+            if is_between_nodes(frame) {
+                return if LivenessBlock::parse(frame.payload).is_some() {
+                    Self::Liveness
+                } else if NodeBlock::parse(frame.payload).is_some() {
+                    Self::Echo
+                } else {
+                    Self::Unknown
+                };
+            }
             if Part::of(frame).is_some() {
                 return Self::Data;
             }
@@ -105,6 +105,12 @@ impl PacketKind {
             Self::Data
         }
     }
+}
+
+/// Whether `frame` carries a block of a node and not of a connection (SPEC PRP-NODE-1).
+fn is_between_nodes(frame: &Frame<'_>) -> bool {
+    let t = frame.head.transport;
+    t.flags.contains(Flags::CTL) && [t.src_port, t.dst_port].contains(&Port::CONTROL)
 }
 
 /// A packet, for programs.
@@ -127,6 +133,7 @@ struct PacketRow<'a> {
     length: Option<u16>,
     hops: Option<u8>,
     echo: Option<&'static str>,
+    liveness: Option<&'static str>,
 }
 
 impl Packet {
@@ -202,9 +209,9 @@ impl Packet {
     pub(super) fn json(&self, packet: &DecodedPacket<'_>) -> String {
         let frame = packet.packet();
         let (network, transport) = frame.map(|f| (f.head.network, f.head.transport)).unzip();
-        let is_control =
-            transport.is_some_and(|t| [t.src_port, t.dst_port].contains(&Port::CONTROL));
-        let echo = frame.filter(|_| is_control).and_then(|f| NodeBlock::parse(f.payload));
+        let block = frame.filter(|frame| is_between_nodes(frame)).map(|frame| frame.payload);
+        let (echo, liveness) =
+            block.map(|it| (NodeBlock::parse(it), LivenessBlock::parse(it))).unzip();
         let [source_address, destination_address] = packet.ends.addresses();
         let row = PacketRow {
             time: self.time.as_secs_f64(),
@@ -222,7 +229,8 @@ impl Packet {
             sequence: transport.map(|t| t.seq),
             length: transport.map(|t| t.len),
             hops: transport.map(|t| t.flags.hops()),
-            echo: echo.map(|block| block.kind.name()),
+            echo: echo.flatten().map(|block| block.kind.name()),
+            liveness: liveness.flatten().map(|block| block.state.name()),
         };
         serde_json::to_string(&row).unwrap_or_default()
     }

@@ -300,20 +300,24 @@ fn padded(frame: &[u8]) -> Vec<u8> {
 fn node_blocks(made: &mut Made) {
     let plan = Plan { from: (3, 0), to: (1, 0), ..CLIENT }.flags(Flags::CTL);
     let plan = plan.key(Some(CrcKey::NONE));
-    for kind in [NodeKind::Unreachable, NodeKind::TooBig, NodeKind::EchoReply] {
+    for kind in NodeKind::ALL {
         let block = NodeBlock { kind, hops: 2, sequence: 7, id: 8, stamp: u64::MAX };
         made.add("-", plan.frame(&block.emit()));
     }
-    let state = LivenessState::AdminDown;
-    let block = LivenessBlock {
-        state,
+    let mut block = LivenessBlock {
+        state: LivenessState::AdminDown,
         multiplier: 3,
         mine: 1,
         yours: 2,
         interval_us: 100_000,
         least_us: 50_000,
     };
-    made.add("-", plan.frame(&block.emit()));
+    for state in
+        [LivenessState::Up, LivenessState::Init, LivenessState::Down, LivenessState::AdminDown]
+    {
+        block.state = state;
+        made.add("-", plan.frame(&block.emit()));
+    }
     let mut unknown = block.emit();
     unknown[1] = 9;
     made.add("malformed,unknown", plan.frame(&unknown));
