@@ -31,7 +31,7 @@ use crate::stream::PrpStream;
 /// # std::io::Result::Ok(())
 /// ```
 pub struct PrpListener {
-    inner: Arc<ListenerInner>,
+    pub(crate) inner: Arc<ListenerInner>,
 }
 
 /// What the clones of a listener share.

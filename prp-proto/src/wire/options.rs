@@ -72,6 +72,12 @@ impl ReliabilitySet {
         Self(one.bit())
     }
 
+    /// These and `one`.
+    #[must_use]
+    pub const fn with(self, one: Reliability) -> Self {
+        Self(self.0 | one.bit())
+    }
+
     /// Whether `one` is in it.
     pub const fn contains(self, one: Reliability) -> bool {
         self.0 & one.bit() != 0

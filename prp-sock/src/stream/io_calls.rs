@@ -53,13 +53,22 @@ impl PrpStream {
     /// As [`Write::write`]. With a write timeout or nonblocking, a message that did not fit is cut
     /// short and `WriteZero` says so; the next call continues it.
     pub fn send_message(&self, message: &[u8]) -> io::Result<()> {
-        let inner = self.inner()?;
-        let sent = inner.write_with(&[IoSlice::new(message)], Ending::Message)?;
+        let sent = self.send_message_part(message)?;
         if sent == message.len() {
             return Ok(());
         }
         let message = format!("only {sent} bytes of the message were accepted in time");
         Err(io::Error::new(io::ErrorKind::WriteZero, message))
+    }
+
+    /// As [`Self::send_message`], but returns how many bytes were accepted. The message ends with
+    /// the last byte of `message` if that are all of them. With fewer of them the next call is to
+    /// have the rest: it continues the message.
+    ///
+    /// # Errors
+    /// As [`Write::write`].
+    pub fn send_message_part(&self, message: &[u8]) -> io::Result<usize> {
+        self.inner()?.write_with(&[IoSlice::new(message)], Ending::Message)
     }
 
     /// Appends the next message, or what is left of it, to `message`. `false` if the stream has

@@ -1,39 +1,51 @@
-//! Waiting for any of several streams.
+//! Waiting for any of several streams and listeners.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
 
 use super::PrpStream;
-use crate::engine::{Core, Interest, OtherFd, Wait, WaitError};
+use crate::engine::{Core, Engine, Interest, OtherFd, Wait, WaitError};
+use crate::listener::PrpListener;
 
-/// A stream that [`wait_any`] waits for, and what it is waited for.
+/// A stream or a listener that [`wait_any`] waits for, and what it is waited for.
 #[derive(Debug)]
 pub struct Awaited<'a> {
-    stream: &'a PrpStream,
-    reads: bool,
-    writes: bool,
+    source: Source<'a>,
     is_ready: bool,
+}
+
+/// What is waited for.
+#[derive(Copy, Clone, Debug)]
+enum Source<'a> {
+    Stream { stream: &'a PrpStream, reads: bool, writes: bool },
+    Listener(&'a PrpListener),
 }
 
 impl<'a> Awaited<'a> {
     /// Something to read: bytes, the end, or an error.
     pub const fn read(stream: &'a PrpStream) -> Self {
-        Self { stream, reads: true, writes: false, is_ready: false }
+        Self::of(Source::Stream { stream, reads: true, writes: false })
     }
 
-    /// Room to write half of the send buffer, or an error.
+    /// Room to write half of the send buffer, or an error. Of a stream that waits for the answer to
+    /// its request ([`Builder::connect_nonblocking`](crate::Builder::connect_nonblocking)) the
+    /// answer.
     pub const fn write(stream: &'a PrpStream) -> Self {
-        Self { stream, reads: false, writes: true, is_ready: false }
+        Self::of(Source::Stream { stream, reads: false, writes: true })
     }
 
     /// Either of them.
     pub const fn read_or_write(stream: &'a PrpStream) -> Self {
-        Self { stream, reads: true, writes: true, is_ready: false }
+        Self::of(Source::Stream { stream, reads: true, writes: true })
+    }
+
+    /// A connection to accept.
+    pub const fn accept(listener: &'a PrpListener) -> Self {
+        Self::of(Source::Listener(listener))
     }
 
     /// Whether the last [`wait_any`] found it there.
@@ -41,15 +53,48 @@ impl<'a> Awaited<'a> {
         self.is_ready
     }
 
-    fn interests(&self, conn: ConnHandle) -> impl Iterator<Item = Interest> {
-        let read = self.reads.then_some(Interest::Read(conn));
-        read.into_iter().chain(self.writes.then_some(Interest::Write(conn)))
+    const fn of(source: Source<'a>) -> Self {
+        Self { source, is_ready: false }
+    }
+
+    fn engine(&self) -> io::Result<&'a Arc<Engine>> {
+        match self.source {
+            Source::Stream { stream, .. } => Ok(&stream.inner()?.engine),
+            Source::Listener(listener) => Ok(&listener.inner()?.engine),
+        }
+    }
+
+    fn interests(&self) -> impl Iterator<Item = Interest> + use<> {
+        let all = match self.source {
+            Source::Stream { stream, reads, writes } => {
+                let conn = stream.inner.conn;
+                let read = reads.then_some(Interest::Read(conn));
+                let write = writes.then_some(Interest::Write(conn));
+                [read, write, writes.then_some(Interest::Connect(conn))]
+            }
+            Source::Listener(listener) => {
+                [Some(Interest::Accept(listener.inner.listener)), None, None]
+            }
+        };
+        all.into_iter().flatten()
+    }
+
+    fn check(&mut self, core: &Core) -> bool {
+        self.is_ready = match self.source {
+            Source::Stream { stream, reads, writes } => {
+                let conn = stream.inner.conn;
+                reads && core.endpoint.is_readable(conn)
+                    || writes && core.endpoint.is_writable(conn)
+            }
+            Source::Listener(listener) => core.endpoint.pending(listener.inner.listener) > 0,
+        };
+        self.is_ready
     }
 }
 
 /// Waits until any of `streams` has what it is waited for, or `other` is readable, for at most
-/// `timeout`; how many streams are ready. A stream's own timeouts do not count here, nor whether it
-/// is nonblocking.
+/// `timeout`; how many of `streams` are ready. A stream's own timeouts do not count here, nor
+/// whether it is nonblocking.
 ///
 /// The calling thread does the work of the streams while it waits, as a thread that reads one does:
 /// a message comes by no detour through another thread, as it would for `poll` on descriptors. It
@@ -69,7 +114,7 @@ impl<'a> Awaited<'a> {
 /// ```
 ///
 /// # Errors
-/// `InvalidInput` for no streams, and for streams of several nodes of one process; `Interrupted`
+/// `InvalidInput` for none of them, and for those of several nodes of one process; `Interrupted`
 /// after a signal handler that wants calls interrupted; what made the node's devices unusable.
 pub fn wait_any(
     streams: &mut [Awaited<'_>],
@@ -79,12 +124,14 @@ pub fn wait_any(
     let Some(first) = streams.first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no streams to wait for"));
     };
-    let engine = &first.stream.inner()?.engine.clone();
-    if streams.iter().any(|s| !Arc::ptr_eq(&s.stream.inner.engine, engine)) {
-        let text = "the streams are of several nodes";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    let engine = first.engine()?.clone();
+    for awaited in &*streams {
+        if !Arc::ptr_eq(awaited.engine()?, &engine) {
+            let text = "the streams are of several nodes";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
     }
-    let interests: Vec<_> = streams.iter().flat_map(|s| s.interests(s.stream.inner.conn)).collect();
+    let interests: Vec<_> = streams.iter().flat_map(Awaited::interests).collect();
     let other = other.map(OtherFd::new);
     let deadline = timeout.map(|t| engine.now() + t);
     let mut wait = AnyWait { streams, other: other.as_ref() };
@@ -107,10 +154,7 @@ impl Wait for AnyWait<'_, '_> {
     fn attempt(&mut self, core: &mut Core, _: &mut Instant) -> Option<io::Result<usize>> {
         let mut ready = 0;
         for awaited in &mut *self.streams {
-            let conn = awaited.stream.inner.conn;
-            awaited.is_ready = awaited.reads && core.endpoint.is_readable(conn)
-                || awaited.writes && core.endpoint.is_writable(conn);
-            ready += usize::from(awaited.is_ready);
+            ready += usize::from(awaited.check(core));
         }
         if ready > 0 || self.other.is_some_and(OtherFd::is_readable) {
             return Some(Ok(ready));

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
+use crate::builder::Builder;
 use crate::testing::{Pair, within_patience};
 
 /// Indices of the streams that are ready.
@@ -114,4 +115,34 @@ fn wait_any__refuses_what_no_thread_could_wait_for() {
     assert_eq!(of(&mut []), ErrorKind::InvalidInput);
     let mut two = [Awaited::read(&ours), Awaited::read(&theirs)];
     assert_eq!(of(&mut two), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn wait_any__for_connections_and_for_answers() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let builder = Builder::new();
+        let listener = pair.beta.listen(0, &builder).unwrap();
+        let mut listening = [Awaited::accept(&listener)];
+        assert_eq!(wait_any(&mut listening, None, Some(Duration::ZERO)).unwrap(), 0);
+        assert!(!listening[0].is_ready());
+        let peer = listener.local_addr().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let asked = pair.alpha.connect_nonblocking(peer, &builder).unwrap();
+                assert_eq!(wait_any(&mut [Awaited::write(&asked)], None, None).unwrap(), 1);
+                assert!(asked.take_error().unwrap().is_none());
+                asked.peer_addr().unwrap();
+            });
+            assert_eq!(wait_any(&mut listening, None, None).unwrap(), 1);
+        });
+        assert!(listening[0].is_ready());
+        listener.accept().unwrap();
+        assert_eq!(wait_any(&mut listening, None, Some(Duration::ZERO)).unwrap(), 0);
+        drop(listener);
+        let refused = pair.alpha.connect_nonblocking(peer, &builder).unwrap();
+        assert_eq!(wait_any(&mut [Awaited::write(&refused)], None, None).unwrap(), 1);
+        let error = refused.take_error().unwrap().expect("no process listens");
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    });
 }

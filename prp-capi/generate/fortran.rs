@@ -1,0 +1,80 @@
+//! The Fortran module `prp`.
+
+use std::fmt::Write;
+
+use super::header::{Function, Header};
+
+/// Interfaces of all functions, with the constants and structs.
+pub(crate) fn module(header: &Header) -> String {
+    let mut text = String::from(
+        "! PRP for programs in Fortran, made from prp.h, which describes each function.\n\
+         ! Texts end with c_null_char. Handles are type(c_ptr).\n\
+         module prp\n  use, intrinsic :: iso_c_binding\n  implicit none\n  public\n\n",
+    );
+    for constant in &header.constants {
+        let _ = writeln!(
+            text,
+            "  integer(c_int), parameter :: {} = {}",
+            constant.name, constant.value
+        );
+    }
+    for of in &header.structs {
+        let _ = writeln!(text, "\n  type, bind(c) :: {}_t", of.name);
+        for (kind, name) in &of.fields {
+            let _ = writeln!(text, "    {} :: {name}", kind_of(kind));
+        }
+        let _ = writeln!(text, "  end type {}_t", of.name);
+    }
+    text.push_str("\n  interface\n");
+    for function in &header.functions {
+        interface(&mut text, function);
+    }
+    text.push_str("  end interface\nend module prp\n");
+    text
+}
+
+fn interface(text: &mut String, function: &Function) {
+    let names: Vec<_> = function.parameters.iter().map(|(_, name)| name.as_str()).collect();
+    let (name, list) = (&function.name, names.join(", "));
+    let is_function = function.result != "void";
+    let word = if is_function { "function" } else { "subroutine" };
+    let _ = writeln!(text, "    {word} {name}({list}) &");
+    let result = if is_function { " result(outcome)" } else { "" };
+    let _ = writeln!(text, "        bind(c, name='{name}'){result}\n      import");
+    for (kind, name) in &function.parameters {
+        let _ = writeln!(text, "      {} :: {name}", parameter(kind));
+    }
+    if is_function {
+        let _ = writeln!(text, "      {} :: outcome", kind_of(&function.result));
+    }
+    let _ = writeln!(text, "    end {word} {name}");
+}
+
+fn parameter(kind: &str) -> String {
+    match kind {
+        "const char *" | "char *" => {
+            let intent = if kind.starts_with("const") { "in" } else { "out" };
+            format!("character(kind=c_char), dimension(*), intent({intent})")
+        }
+        "const prp_address *" => "type(prp_address_t), intent(in)".to_owned(),
+        "prp_address *" => "type(prp_address_t), intent(out)".to_owned(),
+        "prp_stats *" => "type(prp_stats_t), intent(out)".to_owned(),
+        "prp_wait *" => "type(prp_wait_t), dimension(*), intent(inout)".to_owned(),
+        "int *" | "int64_t *" | "size_t *" => {
+            format!("{}, intent(out)", kind_of(kind.trim_end_matches(" *")))
+        }
+        "void **" => "type(c_ptr), intent(out)".to_owned(),
+        other => format!("{}, value", kind_of(other)),
+    }
+}
+
+fn kind_of(kind: &str) -> &'static str {
+    match kind {
+        "int" => "integer(c_int)",
+        "int64_t" | "uint64_t" => "integer(c_int64_t)",
+        "uint16_t" => "integer(c_int16_t)",
+        "size_t" | "ssize_t" => "integer(c_size_t)",
+        pointer if pointer.ends_with('*') => "type(c_ptr)",
+        other => panic!("prp.h: no Fortran type for {other}"),
+    }
+}

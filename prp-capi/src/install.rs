@@ -1,0 +1,151 @@
+//! `prp-capi-install`: links libprp.so.0, and installs it with header, manual pages, and what
+//! pkg-config, CMake and Fortran need.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::{env, fs, io};
+
+/// The version script of the library.
+const VERSION_SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/prp.map"));
+
+/// Manual pages: name, text.
+const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
+/// The number in the library's soname.
+const ABI: &str = "0";
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+const HELP: &str = "\
+usage: prp-capi-install [--prefix DIR] [--libdir DIR] [--destdir DIR]
+
+Installs libprp.so.0, libprp.a, prp.h, the Fortran module, manual pages, and the files of pkg-config
+and CMake. libprp.a must be in the folder of this program, where `cargo build -p prp-capi` puts both.
+
+  --prefix DIR   where the files will be used (/usr/local)
+  --libdir DIR   where libraries are (PREFIX/lib)
+  --destdir DIR  a folder to put in front of all paths, for packages
+";
+
+/// Where files go.
+struct Places {
+    prefix: String,
+    libdir: String,
+    destdir: String,
+}
+
+impl Places {
+    fn of_arguments() -> Result<Self, String> {
+        let (mut prefix, mut libdir, mut destdir) = ("/usr/local".to_owned(), None, String::new());
+        let mut words = env::args().skip(1);
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("{word} needs a folder\n\n{HELP}"));
+            match word.as_str() {
+                "--prefix" => prefix = value()?,
+                "--libdir" => libdir = Some(value()?),
+                "--destdir" => destdir = value()?,
+                "-h" | "--help" => return Err(HELP.to_owned()),
+                _ => return Err(format!("no option {word}\n\n{HELP}")),
+            }
+        }
+        let libdir = libdir.unwrap_or_else(|| format!("{prefix}/lib"));
+        if ![&prefix, &libdir].iter().all(|path| path.starts_with('/')) {
+            return Err(format!("{prefix}, {libdir}: not a path from the root"));
+        }
+        Ok(Self { prefix, libdir, destdir })
+    }
+
+    /// The path of a file to be written, whose folder is made.
+    fn make(&self, path: &str) -> io::Result<PathBuf> {
+        let path = PathBuf::from(format!("{}{path}", self.destdir));
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        Ok(path)
+    }
+
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        fs::write(self.make(path)?, text)
+    }
+
+    /// `text` with the paths and versions in it.
+    fn fill(&self, text: &str) -> String {
+        text.replace("@PREFIX@", &self.prefix)
+            .replace("@LIBDIR@", &self.libdir)
+            .replace("@VERSION@", VERSION)
+            .replace("@ABI@", ABI)
+    }
+
+    fn install(&self, archive: &Path) -> io::Result<()> {
+        let Self { prefix, libdir, .. } = self;
+        fs::copy(archive, self.make(&format!("{libdir}/libprp.a"))?)?;
+        self.link(archive)?;
+        self.write(&format!("{prefix}/include/prp.h"), include_str!("../include/prp.h"))?;
+        let fortran = include_str!(concat!(env!("OUT_DIR"), "/prp.f90"));
+        self.write(&format!("{prefix}/share/prp/prp.f90"), fortran)?;
+        let pc = self.fill(include_str!("../files/prp.pc.in"));
+        self.write(&format!("{libdir}/pkgconfig/prp.pc"), &pc)?;
+        let cmake = self.fill(include_str!("../files/prp-config.cmake.in"));
+        self.write(&format!("{libdir}/cmake/prp/prp-config.cmake"), &cmake)?;
+        let cmake = self.fill(include_str!("../files/prp-config-version.cmake.in"));
+        self.write(&format!("{libdir}/cmake/prp/prp-config-version.cmake"), &cmake)?;
+        for (name, page) in PAGES {
+            self.write(&format!("{prefix}/share/man/man3/{name}"), page)?;
+        }
+        Ok(())
+    }
+
+    /// Links the shared library from the archive. It stays loaded once it is: its threads run in
+    /// it.
+    fn link(&self, archive: &Path) -> io::Result<()> {
+        let full = self.make(&format!("{}/libprp.so.{VERSION}", self.libdir))?;
+        let script = full.with_file_name(".prp.map");
+        fs::write(&script, VERSION_SCRIPT)?;
+        let mut cc = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
+        cc.arg("-shared").arg("-o").arg(&full).arg(format!("-Wl,-soname,libprp.so.{ABI}"));
+        cc.arg(format!("-Wl,--version-script={}", script.display()));
+        cc.args(["-Wl,--gc-sections", "-Wl,-z,nodelete", "-Wl,-z,defs", "-Wl,-z,relro,-z,now"]);
+        cc.args(["-Wl,--whole-archive"]).arg(archive).args(["-Wl,--no-whole-archive"]);
+        cc.args(["-Wl,--as-needed", "-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"]);
+        let status = cc.status().map_err(|e| io::Error::new(e.kind(), format!("{cc:?}: {e}")))?;
+        fs::remove_file(&script)?;
+        if !status.success() {
+            return Err(io::Error::other(format!("{cc:?}: {status}")));
+        }
+        for (link, target) in [
+            (format!("libprp.so.{ABI}"), format!("libprp.so.{VERSION}")),
+            ("libprp.so".to_owned(), format!("libprp.so.{ABI}")),
+        ] {
+            let link = full.with_file_name(link);
+            match fs::remove_file(&link) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => symlink(target, link)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn main() -> ExitCode {
+    let places = match Places::of_arguments() {
+        Ok(places) => places,
+        Err(text) if text == HELP => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        Err(text) => {
+            eprintln!("prp-capi-install: {}", text.trim_end());
+            return ExitCode::from(2);
+        }
+    };
+    let program = env::current_exe().unwrap_or_default();
+    let archive = program.with_file_name("libprp.a");
+    if !archive.exists() {
+        eprintln!("prp-capi-install: no {}: cargo build -p prp-capi makes it", archive.display());
+        return ExitCode::FAILURE;
+    }
+    if let Err(e) = places.install(&archive) {
+        eprintln!("prp-capi-install: {e}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,59 @@
+//! Counters.
+
+use std::io;
+
+use prp_sock::ConnStats;
+
+use crate::stream::Stream;
+
+/// `prp_stats`.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+#[repr(C)]
+pub(crate) struct StreamStats {
+    segments_sent: u64,
+    bytes_sent: u64,
+    retransmitted: u64,
+    spurious: u64,
+    timeouts: u64,
+    segments_received: u64,
+    bytes_received: u64,
+    acks_sent: u64,
+    acks_received: u64,
+    blocked_by_window: u64,
+    blocked_by_congestion: u64,
+    blocked_by_pace: u64,
+    blocked_by_share: u64,
+    blocked_by_short_end: u64,
+    segment_reductions: u64,
+    dropped: u64,
+}
+
+impl From<&ConnStats> for StreamStats {
+    fn from(of: &ConnStats) -> Self {
+        Self {
+            segments_sent: of.segments_sent,
+            bytes_sent: of.bytes_sent,
+            retransmitted: of.retransmitted,
+            spurious: of.spurious,
+            timeouts: of.timeouts,
+            segments_received: of.segments_received,
+            bytes_received: of.bytes_received,
+            acks_sent: of.acks_sent,
+            acks_received: of.acks_received,
+            blocked_by_window: of.blocked_by_window,
+            blocked_by_congestion: of.blocked_by_congestion,
+            blocked_by_pace: of.blocked_by_pace,
+            blocked_by_share: of.blocked_by_share,
+            blocked_by_short_end: of.blocked_by_short_end,
+            segment_reductions: of.segment_reductions,
+            dropped: of.drops.occurred().map(|(_, n)| n).sum(),
+        }
+    }
+}
+
+impl Stream {
+    /// Its counters.
+    pub(crate) fn stats(&self) -> io::Result<StreamStats> {
+        Ok(StreamStats::from(&self.stream.stats()?))
+    }
+}

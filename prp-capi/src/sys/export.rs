@@ -1,0 +1,518 @@
+//! The exported functions. `include/prp.h` describes each; the constants and a check of the types
+//! are made from it.
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the header says what a caller owes, for all functions and at each parameter"
+)]
+
+use std::ffi::{c_char, c_int, c_void};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::time::Duration;
+
+use libc::iovec;
+use prp_node::fork::PerProcess;
+
+use super::memory::Memory;
+use super::pointer::{
+    ListenerPtr, OptionsPtr, StreamPtr, bytes, descriptor, entries, parts, place, put, put_part,
+    put_text, room, rooms, text, value,
+};
+use crate::address::Address;
+use crate::error_number::{explained, invalid};
+use crate::handle_table::{HandleKind, HandleTable};
+use crate::last_error;
+use crate::listener::{LISTENERS, Listener};
+use crate::settings::{Settings, SharedSettings};
+use crate::stats::StreamStats;
+use crate::stream::{STREAMS, Stream};
+use crate::wait::{WaitEntry, wait_for_any};
+
+include!(concat!(env!("OUT_DIR"), "/signatures.rs"));
+
+/// All settings of this process that have a handle.
+static SETTINGS: PerProcess<HandleTable<SharedSettings>> =
+    PerProcess::new(|| HandleTable::new(HandleKind::Options));
+
+/// What a function returns when it fails.
+trait Failed {
+    const FAILED: Self;
+}
+
+impl Failed for c_int {
+    const FAILED: Self = -1;
+}
+
+impl Failed for isize {
+    const FAILED: Self = -1;
+}
+
+impl<T> Failed for *mut T {
+    const FAILED: Self = null_mut();
+}
+
+/// The result of `f`; -1 or NULL with errno and the text of the error if it fails.
+fn call<T: Failed>(f: impl FnOnce() -> io::Result<T>) -> T {
+    // What a panic may leave half done is the engine's, which is built for it: `PrpStream` is
+    // `UnwindSafe`.
+    let error = match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(Ok(result)) => return result,
+        Ok(Err(error)) => error,
+        Err(_) => explained(libc::EIO, "a fault of libprp: standard error has its place"),
+    };
+    let number = last_error::keep(&error);
+    // SAFETY: the address is that of this thread's errno.
+    unsafe { *libc::__errno_location() = number };
+    T::FAILED
+}
+
+/// A number of bytes as C has it.
+fn count(bytes: usize) -> isize {
+    isize::try_from(bytes).unwrap_or(isize::MAX)
+}
+
+fn stream_of(handle: *const StreamPtr) -> io::Result<Arc<Stream>> {
+    STREAMS.get().find(handle.addr())
+}
+
+fn listener_of(handle: *const ListenerPtr) -> io::Result<Arc<Listener>> {
+    LISTENERS.get().find(handle.addr())
+}
+
+fn settings_of(handle: *const OptionsPtr) -> io::Result<Settings> {
+    if handle.is_null() {
+        return Ok(Settings::default());
+    }
+    Ok(SETTINGS.get().find(handle.addr())?.lock().clone())
+}
+
+/// A number as a pointer that nothing may be read from.
+fn handle<T>(number: usize) -> *mut T {
+    std::ptr::without_provenance_mut(number)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_abi_version() -> c_int {
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_last_error() -> *const c_char {
+    last_error::text()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_last_errno() -> c_int {
+    last_error::number()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_free(memory: *mut c_void) {
+    // SAFETY: it is null or was handed out by this library, which has it from the C library.
+    unsafe { libc::free(memory) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_resolve(
+    name: *const c_char,
+    options: *const OptionsPtr,
+    address: *mut Address,
+) -> c_int {
+    call(|| {
+        place("address", address)?;
+        // SAFETY: as the header says, and the place was checked.
+        unsafe { put(address, settings_of(options)?.resolve(text("text", name)?)?.into()) };
+        Ok(0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_address_format(
+    address: *const Address,
+    place: *mut c_char,
+    size: usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the header says.
+        let text = unsafe { value("address", address) }?.text()?;
+        if place.is_null() && size > 0 {
+            return Err(explained(libc::EFAULT, "the text is NULL"));
+        }
+        // SAFETY: as the header says; it is not null unless the size is 0.
+        unsafe { put_text(place, size, &text) };
+        Ok(text.len() as c_int)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_options_new() -> *mut OptionsPtr {
+    call(|| SETTINGS.get().insert(SharedSettings::default()).map(handle))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_options_set(
+    options: *mut OptionsPtr,
+    option: c_int,
+    value: i64,
+) -> c_int {
+    call(|| SETTINGS.get().find(options.addr())?.lock().set(option, value).map(|()| 0))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_options_set_text(
+    options: *mut OptionsPtr,
+    option: c_int,
+    value: *const c_char,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the header says.
+        let value = unsafe { text("value", value) }?;
+        SETTINGS.get().find(options.addr())?.lock().set_text(option, value)?;
+        Ok(0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_options_free(options: *mut OptionsPtr) -> c_int {
+    call(|| if options.is_null() { Ok(0) } else { SETTINGS.get().remove(options.addr()).map(|_| 0) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_connect(
+    address: *const c_char,
+    options: *const OptionsPtr,
+) -> *mut StreamPtr {
+    call(|| {
+        // SAFETY: as the header says.
+        let address = unsafe { text("address", address) }?;
+        let stream = Stream::connect(address, &settings_of(options)?)?;
+        STREAMS.get().insert(stream).map(handle)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_take_error(stream: *mut StreamPtr) -> c_int {
+    call(|| stream_of(stream)?.take_error())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_send(stream: *mut StreamPtr, data: *const c_void, size: usize) -> isize {
+    call(|| {
+        // SAFETY: as the header says.
+        let data = unsafe { bytes(data, size) }?;
+        stream_of(stream)?.send(&[io::IoSlice::new(data)]).map(count)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_sendv(
+    stream: *mut StreamPtr,
+    list: *const iovec,
+    number: c_int,
+) -> isize {
+    call(|| {
+        // SAFETY: as the header says.
+        let parts = unsafe { parts(list, number) }?;
+        stream_of(stream)?.send(&parts).map(count)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_send_all(
+    stream: *mut StreamPtr,
+    data: *const c_void,
+    size: usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the header says.
+        let data = unsafe { bytes(data, size) }?;
+        stream_of(stream)?.send_all(data).map(|()| 0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_recv(stream: *mut StreamPtr, buffer: *mut c_void, size: usize) -> isize {
+    call(|| {
+        // SAFETY: as the header says.
+        let buffer = unsafe { room(buffer, size) }?;
+        stream_of(stream)?.recv(&mut [io::IoSliceMut::new(buffer)]).map(count)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_recvv(
+    stream: *mut StreamPtr,
+    list: *const iovec,
+    number: c_int,
+) -> isize {
+    call(|| {
+        // SAFETY: as the header says.
+        let mut rooms = unsafe { rooms(list, number) }?;
+        stream_of(stream)?.recv(&mut rooms).map(count)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_recv_all(
+    stream: *mut StreamPtr,
+    buffer: *mut c_void,
+    size: usize,
+) -> isize {
+    call(|| {
+        // SAFETY: as the header says.
+        let buffer = unsafe { room(buffer, size) }?;
+        stream_of(stream)?.recv_all(buffer).map(count)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_peek(stream: *mut StreamPtr, buffer: *mut c_void, size: usize) -> isize {
+    call(|| {
+        // SAFETY: as the header says.
+        let buffer = unsafe { room(buffer, size) }?;
+        stream_of(stream)?.stream.peek(buffer).map(count)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_send_message(
+    stream: *mut StreamPtr,
+    message: *const c_void,
+    size: usize,
+) -> isize {
+    call(|| {
+        // SAFETY: as the header says.
+        let message = unsafe { bytes(message, size) }?;
+        stream_of(stream)?.stream.send_message_part(message).map(count)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_recv_message(
+    stream: *mut StreamPtr,
+    buffer: *mut c_void,
+    size: usize,
+    state: *mut c_int,
+) -> isize {
+    call(|| {
+        if state.is_null() {
+            return Err(invalid("state is NULL"));
+        }
+        // SAFETY: as the header says.
+        let buffer = unsafe { room(buffer, size) }?;
+        let (filled, found) = stream_of(stream)?.recv_message(buffer)?;
+        // SAFETY: as the header says.
+        unsafe { put(state, found) };
+        Ok(count(filled))
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_recv_message_new(
+    stream: *mut StreamPtr,
+    message: *mut *mut c_void,
+    size: *mut usize,
+) -> c_int {
+    call(|| {
+        place("message", message)?;
+        place("size", size)?;
+        // SAFETY: as the header says, and the places were checked.
+        unsafe {
+            put(message, null_mut());
+            put(size, 0);
+        }
+        let Some(found) = stream_of(stream)?.recv_message_new()? else { return Ok(0) };
+        // SAFETY: as above.
+        unsafe {
+            put(size, found.len());
+            put(message, found.into_raw().cast());
+        }
+        Ok(1)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_wait_delivered(stream: *mut StreamPtr) -> c_int {
+    call(|| stream_of(stream)?.stream.wait_delivered().map(|()| 0))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_shutdown(stream: *mut StreamPtr, how: c_int) -> c_int {
+    call(|| stream_of(stream)?.shutdown(how).map(|()| 0))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_close(stream: *mut StreamPtr) -> c_int {
+    call(|| if stream.is_null() { Ok(0) } else { STREAMS.get().remove(stream.addr()).map(|_| 0) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_local_address(stream: *const StreamPtr, address: *mut Address) -> c_int {
+    call(|| {
+        place("address", address)?;
+        // SAFETY: as the header says, and the place was checked.
+        unsafe { put(address, stream_of(stream)?.stream.local_addr()?.into()) };
+        Ok(0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_peer_address(stream: *const StreamPtr, address: *mut Address) -> c_int {
+    call(|| {
+        place("address", address)?;
+        // SAFETY: as the header says, and the place was checked.
+        unsafe { put(address, stream_of(stream)?.stream.peer_addr()?.into()) };
+        Ok(0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_stream_set(stream: *mut StreamPtr, option: c_int, value: i64) -> c_int {
+    call(|| stream_of(stream)?.set(option, value).map(|()| 0))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_stream_get(
+    stream: *const StreamPtr,
+    option: c_int,
+    value: *mut i64,
+) -> c_int {
+    call(|| {
+        place("value", value)?;
+        // SAFETY: as the header says, and the place was checked.
+        unsafe { put(value, stream_of(stream)?.value(option)?) };
+        Ok(0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_fd(stream: *mut StreamPtr) -> c_int {
+    call(|| stream_of(stream)?.fd())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_stream_stats(
+    stream: *const StreamPtr,
+    stats: *mut StreamStats,
+    size: usize,
+) -> isize {
+    call(|| {
+        place("stats", stats)?;
+        // SAFETY: as the header says, and the place was checked.
+        unsafe { put_part(stats, size, &stream_of(stream)?.stats()?) };
+        Ok(count(size_of::<StreamStats>()))
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_listen(
+    address: *const c_char,
+    options: *const OptionsPtr,
+) -> *mut ListenerPtr {
+    call(|| {
+        // SAFETY: as the header says.
+        let address = unsafe { text("address", address) }?;
+        let listener = Listener::bind(address, &settings_of(options)?)?;
+        LISTENERS.get().insert(listener).map(handle)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_accept(
+    listener: *mut ListenerPtr,
+    peer: *mut Address,
+) -> *mut StreamPtr {
+    call(|| {
+        let (stream, address) = listener_of(listener)?.accept()?;
+        let made = STREAMS.get().insert(stream).map(handle)?;
+        // SAFETY: as the header says.
+        unsafe { put(peer, address.into()) };
+        Ok(made)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_listener_address(
+    listener: *const ListenerPtr,
+    address: *mut Address,
+) -> c_int {
+    call(|| {
+        place("address", address)?;
+        // SAFETY: as the header says, and the place was checked.
+        unsafe { put(address, listener_of(listener)?.listener.local_addr()?.into()) };
+        Ok(0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_listener_set(
+    listener: *mut ListenerPtr,
+    option: c_int,
+    value: i64,
+) -> c_int {
+    call(|| listener_of(listener)?.set(option, value).map(|()| 0))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_listener_get(
+    listener: *const ListenerPtr,
+    option: c_int,
+    value: *mut i64,
+) -> c_int {
+    call(|| {
+        place("value", value)?;
+        // SAFETY: as the header says, and the place was checked.
+        unsafe { put(value, listener_of(listener)?.value(option)?) };
+        Ok(0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_listener_fd(listener: *mut ListenerPtr) -> c_int {
+    call(|| listener_of(listener)?.fd())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_listener_close(listener: *mut ListenerPtr) -> c_int {
+    call(|| {
+        if listener.is_null() {
+            return Ok(0);
+        }
+        LISTENERS.get().remove(listener.addr()).map(|_| 0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_wait_any(
+    waits: *mut WaitEntry,
+    number: usize,
+    fd: c_int,
+    timeout: i64,
+) -> c_int {
+    call(|| {
+        // SAFETY: as the header says.
+        let (waits, other) = unsafe { (entries(waits, number)?, descriptor(fd)?) };
+        let timeout = match timeout {
+            -1 => None,
+            0.. => Some(Duration::from_nanos(timeout.unsigned_abs())),
+            _ => return Err(invalid(format!("a timeout of {timeout}"))),
+        };
+        let ready = wait_for_any(waits, other, timeout)?;
+        Ok(c_int::try_from(ready).unwrap_or(c_int::MAX))
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn prp_openmetrics() -> *mut c_char {
+    call(|| {
+        let text = prp_sock::openmetrics() + "\0";
+        Ok(Memory::copy(text.as_bytes())?.into_raw().cast())
+    })
+}

@@ -1,0 +1,96 @@
+//! Memory that the program frees.
+
+use std::io;
+use std::ptr::NonNull;
+use std::slice;
+
+/// Bytes in memory of the C library: handed to the program, which frees it by `prp_free`.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    start: NonNull<u8>,
+    len: usize,
+    capacity: usize,
+}
+
+impl Memory {
+    /// None, with room for `capacity` of them.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub(crate) fn new(capacity: usize) -> io::Result<Self> {
+        let capacity = capacity.max(1);
+        // SAFETY: the size is not zero. All of it is set to zero, so that it can be lent as bytes.
+        let start = unsafe { libc::calloc(1, capacity) };
+        let start = NonNull::new(start.cast()).ok_or_else(no_memory)?;
+        Ok(Self { start, len: 0, capacity })
+    }
+
+    /// As long as it is.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The room behind the bytes.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        // SAFETY: the memory is owned by `self`, has `capacity` bytes, all of them initialised, and
+        // is lent for as long as `self` is.
+        unsafe {
+            slice::from_raw_parts_mut(self.start.as_ptr().add(self.len), self.capacity - self.len)
+        }
+    }
+
+    /// The first `bytes` of the room have been filled.
+    ///
+    /// # Panics
+    /// If there is no room for as many.
+    pub(crate) fn fill(&mut self, bytes: usize) {
+        assert!(bytes <= self.capacity - self.len, "{bytes} in {self:?}");
+        self.len += bytes;
+    }
+
+    /// Doubles the room, to `limit` bytes in all.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub(crate) fn grow(&mut self, limit: usize) -> io::Result<()> {
+        let capacity = self.capacity.saturating_mul(2).min(limit).max(self.capacity);
+        // SAFETY: `start` is from `calloc` or `realloc`, and is replaced at once by what comes back.
+        // Without memory the old block stays as it is.
+        let start = unsafe { libc::realloc(self.start.as_ptr().cast(), capacity) };
+        self.start = NonNull::new(start.cast()).ok_or_else(no_memory)?;
+        let fresh = capacity - self.capacity;
+        // SAFETY: the block has `capacity` bytes now, of which those behind the old end are fresh.
+        unsafe { self.start.as_ptr().add(self.capacity).write_bytes(0, fresh) };
+        self.capacity = capacity;
+        Ok(())
+    }
+
+    /// A copy of `bytes`.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub(crate) fn copy(bytes: &[u8]) -> io::Result<Self> {
+        let mut memory = Self::new(bytes.len())?;
+        memory.room()[..bytes.len()].copy_from_slice(bytes);
+        memory.fill(bytes.len());
+        Ok(memory)
+    }
+
+    /// The bytes, for the program to free.
+    pub(crate) fn into_raw(self) -> *mut u8 {
+        let start = self.start.as_ptr();
+        std::mem::forget(self);
+        start
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the block is from `calloc` or `realloc`, and was not handed on.
+        unsafe { libc::free(self.start.as_ptr().cast()) };
+    }
+}
+
+fn no_memory() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOMEM)
+}
