@@ -28,8 +28,7 @@ fn main() {
     write("prp.map", &generate::symbols::version_script(&header));
     write("prp.f90", &generate::fortran::module(&header));
     let version = env::var("CARGO_PKG_VERSION").expect("cargo sets the version");
-    let pages =
-        generate::manual::pages(&header, &version, |name| read(format!("examples/{name}")));
+    let pages = generate::manual::pages(&header, &version, |name| read(format!("examples/{name}")));
     let list: String = pages.iter().map(|page| format!("{page:?},\n")).collect();
     write("pages.rs", &format!("&[\n{list}]"));
 }

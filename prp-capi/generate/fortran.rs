@@ -12,11 +12,8 @@ pub(crate) fn module(header: &Header) -> String {
          module prp\n  use, intrinsic :: iso_c_binding\n  implicit none\n  public\n\n",
     );
     for constant in &header.constants {
-        let _ = writeln!(
-            text,
-            "  integer(c_int), parameter :: {} = {}",
-            constant.name, constant.value
-        );
+        let _ =
+            writeln!(text, "  integer(c_int), parameter :: {} = {}", constant.name, constant.value);
     }
     for of in &header.structs {
         let _ = writeln!(text, "\n  type, bind(c) :: {}_t", of.name);
@@ -42,7 +39,12 @@ fn interface(text: &mut String, function: &Function) {
     let result = if is_function { " result(outcome)" } else { "" };
     let _ = writeln!(text, "        bind(c, name='{name}'){result}\n      import");
     for (kind, name) in &function.parameters {
-        let _ = writeln!(text, "      {} :: {name}", parameter(kind));
+        let may_lack = function.tagged("param").any(|text| {
+            text.split_once(' ')
+                .is_some_and(|(of, what)| of == name && what.contains("may be NULL"))
+        });
+        let optional = if may_lack { ", optional" } else { "" };
+        let _ = writeln!(text, "      {}{optional} :: {name}", parameter(kind));
     }
     if is_function {
         let _ = writeln!(text, "      {} :: outcome", kind_of(&function.result));

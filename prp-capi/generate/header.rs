@@ -81,7 +81,8 @@ impl Header {
             } else if line.starts_with("enum {") {
                 header.constants.extend(lines.by_ref().take_while(|l| *l != "};").map(constant));
             } else if line.starts_with("typedef struct") && line.ends_with('{') {
-                let fields = lines.by_ref().take_while(|l| !l.starts_with('}')).map(field).collect();
+                let fields =
+                    lines.by_ref().take_while(|l| !l.starts_with('}')).map(field).collect();
                 let name = line.split_whitespace().nth(2).unwrap_or_default().to_owned();
                 header.structs.push(Struct { name, fields });
             } else if line.ends_with(");") && line.contains("prp_") {
@@ -118,7 +119,8 @@ fn function(line: &str, comment: &str) -> Function {
     assert!(!comment.is_empty(), "no comment: {line}");
     let (head, rest) = line.trim_end_matches(");").split_once('(').expect("a function");
     let (result, name) = typed(head);
-    let parameters = if rest == "void" { Vec::new() } else { rest.split(", ").map(typed).collect() };
+    let parameters =
+        if rest == "void" { Vec::new() } else { rest.split(", ").map(typed).collect() };
     let (prose, tags) = comment.find("\n@").map_or((comment, ""), |at| comment.split_at(at));
     let mut paragraphs = prose.split("\n\n").map(|p| p.trim().replace('\n', " "));
     let summary = paragraphs.next().unwrap_or_default();

@@ -32,7 +32,8 @@ fn page(header: &Header, function: &Function, version: &str, example: &str) -> S
     let _ = writeln!(text, ".SH NAME\n{} \\- {}", function.name, escaped(&first_small(summary)));
     let _ = writeln!(text, ".SH SYNOPSIS\n.nf\n.B #include <prp.h>\n.PP");
     let _ = writeln!(text, ".B {}\n.fi", escaped(&function.declaration));
-    let _ = writeln!(text, "Link with \\-lprp, or what \\fBpkg-config \\-\\-libs prp\\fP prints.");
+    let _ =
+        writeln!(text, ".PP\nLink with \\-lprp, or what \\fBpkg-config \\-\\-libs prp\\fP prints.");
     let _ = writeln!(text, ".SH DESCRIPTION\n{}", escaped(&function.summary));
     for paragraph in &function.text {
         let _ = writeln!(text, ".PP\n{}", escaped(paragraph));
@@ -80,12 +81,7 @@ fn overview(header: &Header, version: &str) -> String {
          of the process that this one was forked from are refused with EBADF.\n",
     );
     for function in &header.functions {
-        let _ = writeln!(
-            text,
-            ".TP\n.BR {} (3)\n{}",
-            function.name,
-            escaped(&function.summary)
-        );
+        let _ = writeln!(text, ".TP\n.BR {} (3)\n{}", function.name, escaped(&function.summary));
     }
     text.push_str(".SH SEE ALSO\n.BR prp (1)\n");
     text

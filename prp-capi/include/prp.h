@@ -399,6 +399,8 @@ ssize_t prp_peek(prp_stream *stream, void *buffer, size_t size);
  * Sends bytes as one message: the peer receives these bytes and no others as a message.
  *
  * Messages and bytes may be mixed on a stream. prp_recv() receives across the ends of messages.
+ * Bytes of prp_send() may end a message as well, where a frame ends with them: a peer that receives
+ * messages is sent messages only.
  *
  * @param stream the stream
  * @param message the bytes

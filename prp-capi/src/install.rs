@@ -40,7 +40,8 @@ impl Places {
         let (mut prefix, mut libdir, mut destdir) = ("/usr/local".to_owned(), None, String::new());
         let mut words = env::args().skip(1);
         while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or_else(|| format!("{word} needs a folder\n\n{HELP}"));
+            let mut value =
+                || words.next().ok_or_else(|| format!("{word} needs a folder\n\n{HELP}"));
             match word.as_str() {
                 "--prefix" => prefix = value()?,
                 "--libdir" => libdir = Some(value()?),

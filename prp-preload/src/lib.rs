@@ -23,7 +23,7 @@
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 mod descriptor;
-mod error_number;
+
 mod network;
 mod report;
 mod sys;

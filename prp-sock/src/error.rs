@@ -6,6 +6,7 @@
 //! sentence, and the code is its source.
 
 mod explanation;
+mod number;
 mod stream_error;
 
 use std::io::{self, ErrorKind};
@@ -15,6 +16,7 @@ use prp_proto::error::{ConnError, ConnectError, ListenError, ReadError, WriteErr
 
 use crate::engine::WaitError;
 use explanation::explained;
+pub use number::error_number;
 pub(crate) use stream_error::by_hosts;
 pub use stream_error::{StreamError, conn_error};
 

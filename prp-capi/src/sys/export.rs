@@ -157,11 +157,7 @@ unsafe extern "C" fn prp_options_new() -> *mut OptionsPtr {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn prp_options_set(
-    options: *mut OptionsPtr,
-    option: c_int,
-    value: i64,
-) -> c_int {
+unsafe extern "C" fn prp_options_set(options: *mut OptionsPtr, option: c_int, value: i64) -> c_int {
     call(|| SETTINGS.get().find(options.addr())?.lock().set(option, value).map(|()| 0))
 }
 
@@ -181,7 +177,9 @@ unsafe extern "C" fn prp_options_set_text(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn prp_options_free(options: *mut OptionsPtr) -> c_int {
-    call(|| if options.is_null() { Ok(0) } else { SETTINGS.get().remove(options.addr()).map(|_| 0) })
+    call(
+        || if options.is_null() { Ok(0) } else { SETTINGS.get().remove(options.addr()).map(|_| 0) },
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -212,11 +210,7 @@ unsafe extern "C" fn prp_send(stream: *mut StreamPtr, data: *const c_void, size:
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn prp_sendv(
-    stream: *mut StreamPtr,
-    list: *const iovec,
-    number: c_int,
-) -> isize {
+unsafe extern "C" fn prp_sendv(stream: *mut StreamPtr, list: *const iovec, number: c_int) -> isize {
     call(|| {
         // SAFETY: as the header says.
         let parts = unsafe { parts(list, number) }?;
@@ -247,11 +241,7 @@ unsafe extern "C" fn prp_recv(stream: *mut StreamPtr, buffer: *mut c_void, size:
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn prp_recvv(
-    stream: *mut StreamPtr,
-    list: *const iovec,
-    number: c_int,
-) -> isize {
+unsafe extern "C" fn prp_recvv(stream: *mut StreamPtr, list: *const iovec, number: c_int) -> isize {
     call(|| {
         // SAFETY: as the header says.
         let mut rooms = unsafe { rooms(list, number) }?;
@@ -425,10 +415,7 @@ unsafe extern "C" fn prp_listen(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn prp_accept(
-    listener: *mut ListenerPtr,
-    peer: *mut Address,
-) -> *mut StreamPtr {
+unsafe extern "C" fn prp_accept(listener: *mut ListenerPtr, peer: *mut Address) -> *mut StreamPtr {
     call(|| {
         let (stream, address) = listener_of(listener)?.accept()?;
         let made = STREAMS.get().insert(stream).map(handle)?;

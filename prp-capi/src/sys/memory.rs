@@ -54,7 +54,7 @@ impl Memory {
     /// `ENOMEM`.
     pub(crate) fn grow(&mut self, limit: usize) -> io::Result<()> {
         let capacity = self.capacity.saturating_mul(2).min(limit).max(self.capacity);
-        // SAFETY: `start` is from `calloc` or `realloc`, and is replaced at once by what comes back.
+        // SAFETY: `start` is from `calloc` or `realloc`, and replaced at once by what comes back.
         // Without memory the old block stays as it is.
         let start = unsafe { libc::realloc(self.start.as_ptr().cast(), capacity) };
         self.start = NonNull::new(start.cast()).ok_or_else(no_memory)?;

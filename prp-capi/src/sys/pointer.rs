@@ -92,10 +92,7 @@ unsafe fn vectors<'a>(parts: *const iovec, count: c_int) -> io::Result<&'a [iove
 ///
 /// # Safety
 /// As for [`bytes`], of each of them.
-pub(super) unsafe fn parts<'a>(
-    parts: *const iovec,
-    count: c_int,
-) -> io::Result<Vec<IoSlice<'a>>> {
+pub(super) unsafe fn parts<'a>(parts: *const iovec, count: c_int) -> io::Result<Vec<IoSlice<'a>>> {
     // SAFETY: as the caller says.
     let all = unsafe { vectors(parts, count) }?;
     // SAFETY: as the caller says.
@@ -153,7 +150,11 @@ pub(super) unsafe fn put_part<T: Copy>(pointer: *mut T, size: usize, value: &T) 
     // SAFETY: as the caller says; `known` bytes are there at both ends. `T` is a struct of integers
     // of one size: it has no padding.
     unsafe {
-        std::ptr::copy_nonoverlapping(std::ptr::from_ref(value).cast(), pointer.cast::<u8>(), known);
+        std::ptr::copy_nonoverlapping(
+            std::ptr::from_ref(value).cast(),
+            pointer.cast::<u8>(),
+            known,
+        );
         pointer.cast::<u8>().add(known).write_bytes(0, size - known);
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn as_in_c<T: From<i8>>(result: io::Result<T>) -> T {
         Ok(value) => value,
         Err(error) => {
             // SAFETY: the place of `errno` of this thread.
-            unsafe { *libc::__errno_location() = crate::error_number::of(&error) };
+            unsafe { *libc::__errno_location() = prp_sock::error_number(&error) };
             T::from(-1)
         }
     }

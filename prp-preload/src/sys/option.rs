@@ -7,7 +7,7 @@ use libc::{sockaddr, socklen_t};
 use prp_sock::PrpAddr;
 
 use super::socket_address;
-use crate::{descriptor, error_number, network};
+use crate::{descriptor, network};
 
 /// `getsockname` of a stream or listener.
 ///
@@ -66,7 +66,7 @@ pub(super) unsafe fn getsockopt(
     let answer = match (level, name) {
         (libc::SOL_SOCKET, libc::SO_ERROR) => {
             let error = known.as_stream().and_then(|stream| stream.take_error());
-            error.map(|error| error.as_ref().map_or(0, error_number::of))
+            error.map(|error| error.as_ref().map_or(0, prp_sock::error_number))
         }
         (libc::IPPROTO_TCP, _) => Ok(1),
         _ => return None,

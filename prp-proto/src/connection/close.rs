@@ -35,11 +35,9 @@ const CHALLENGE_PAUSE: Duration = Duration::from_millis(5);
 impl Connection {
     /// The application writes no more. EOC follows what was written.
     pub(crate) fn shutdown_send(&mut self) {
-        if matches!(self.state, State::Established { .. }) {
-            self.send.buf.finish_write();
-            if self.step(StateEvent::Shutdown) && self.peer_left {
-                self.end_without_ack();
-            }
+        let is_established = matches!(self.state, State::Established { .. });
+        if is_established && self.step(StateEvent::Shutdown) && self.peer_left {
+            self.end_without_ack();
         }
         self.ready.writable = true;
     }

@@ -76,6 +76,27 @@ fn by_hosts__says_which_node_is_not_there() {
 }
 
 #[test]
+fn error_number__code_that_of_the_source_or_by_the_kind() {
+    for (cause, _, code) in causes() {
+        let expected = code.unwrap_or(match cause {
+            ConnError::Gap { .. } => libc::EBADMSG,
+            _ => libc::EPROTONOSUPPORT,
+        });
+        assert_eq!(error_number(&conn(cause)), expected, "{cause}");
+    }
+    let in_use = in_use(PrpAddr::new(NodeId::MIN, Port::new(80)));
+    assert_eq!(error_number(&in_use), libc::EADDRINUSE);
+    let table = [
+        (io::Error::new(ErrorKind::NotFound, "no node"), libc::ENOENT),
+        (ErrorKind::UnexpectedEof.into(), libc::ENODATA),
+        (io::Error::other("odd"), libc::EIO),
+    ];
+    for (error, number) in table {
+        assert_eq!(error_number(&error), number, "{error}");
+    }
+}
+
+#[test]
 fn codes__are_those_of_kernel_sockets() {
     let table = [
         (read(ReadError::Blocked), libc::EAGAIN),

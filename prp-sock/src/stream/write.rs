@@ -59,7 +59,8 @@ impl StreamInner {
             }
         };
         let done = wait.done;
-        if done < wait.total {
+        // The next call continues a message.
+        if done < wait.total && ending != Ending::Message {
             let now = self.engine.now();
             let mut core = self.engine.lock();
             core.endpoint.finish_write(now, self.conn);

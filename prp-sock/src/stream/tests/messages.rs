@@ -1,6 +1,7 @@
 //! Messages: what is sent as one is received as one.
 
 use std::io::{ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::thread;
 
 use super::pattern;
@@ -135,5 +136,56 @@ fn message__limit_holds_over_calls_that_would_wait() {
         assert!(message == pattern(60_000), "other bytes");
         errors.retain(|(kind, _)| *kind != ErrorKind::WouldBlock);
         assert_eq!(errors, [(ErrorKind::InvalidData, 50_000)]);
+    });
+}
+
+/// A message that no buffer takes at once, sent without waiting: the receiver has no end of it
+/// before it has all of it, and if the stream ends before, an error.
+#[test]
+fn message__that_is_cut_short_goes_on_or_is_an_error() {
+    within_patience(|| {
+        let small = Builder::new().send_buffer(10_000);
+        for is_finished in [true, false] {
+            let pair = Pair::new();
+            let (ours, theirs) = pair.streams_with(&small, &Builder::new());
+            ours.set_nonblocking(true).unwrap();
+            let bytes = pattern(25_001);
+            let taken = ours.send_message_part(&bytes).unwrap();
+            assert!(taken > 0 && taken < bytes.len(), "{taken}");
+            // All of it has left before more of it comes.
+            let mut received = vec![0; bytes.len()];
+            let mut filled = 0;
+            while filled < taken {
+                let part = theirs.recv_message_part(&mut received[filled..]).unwrap().unwrap();
+                assert!(!part.end, "after {filled} and {}", part.len);
+                filled += part.len;
+            }
+            if is_finished {
+                ours.set_nonblocking(false).unwrap();
+                ours.send_message(&bytes[taken..]).unwrap();
+                let mut rest = Vec::new();
+                assert!(theirs.recv_message(&mut rest).unwrap());
+                assert!(rest == bytes[taken..], "other bytes");
+            } else {
+                ours.shutdown(Shutdown::Write).unwrap();
+                assert!(theirs.recv_message_part(&mut received).unwrap().is_none());
+            }
+        }
+    });
+}
+
+#[test]
+fn message__left_unfinished_by_its_sender_is_an_error_once() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let small = Builder::new().send_buffer(10_000);
+        let (ours, theirs) = pair.streams_with(&small, &Builder::new());
+        ours.set_nonblocking(true).unwrap();
+        let taken = ours.send_message_part(&pattern(25_001)).unwrap();
+        ours.shutdown(Shutdown::Write).unwrap();
+        let mut message = Vec::new();
+        let error = theirs.recv_message(&mut message).unwrap_err();
+        assert_eq!((error.kind(), message.len()), (ErrorKind::UnexpectedEof, taken));
+        assert!(!theirs.recv_message(&mut message).unwrap());
     });
 }
