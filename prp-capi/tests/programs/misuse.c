@@ -290,7 +290,9 @@ static void forks(void)
         client = prp_connect(here, NULL);
         CHECK(client != NULL && prp_send(client, "c", 1) == 1 && prp_wait_delivered(client) == 0);
         CHECK(prp_close(client) == 0);
-        exit(0);
+        /* The parent's state stays in the child's memory, which checks of leaks do not know. */
+        execlp("true", "true", (char *)NULL);
+        _exit(1);
     }
     prp_stream *of_child = prp_accept(listener, NULL);
     CHECK(prp_recv(of_child, &byte, 1) == 1 && byte == 'c' && prp_close(of_child) == 0);
