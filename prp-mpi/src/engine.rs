@@ -14,6 +14,7 @@ use crate::link::{Incoming, Link, LinkInput, Stream, Target};
 use crate::matching::{ByNumber, Matching, MessageId, Pattern, Posted, Unexpected};
 use crate::request::{Outcome, RequestId, Requests, Status};
 use crate::sys::memory::Region;
+use crate::sys::protection;
 use crate::wire::{Header, Kind};
 use collective::CallHistory;
 pub use collective::Mismatch;
@@ -49,6 +50,8 @@ pub struct Engine {
     released: Released,
     /// Contexts on which nothing will be begun any more, and on which something waits.
     unused: Vec<u64>,
+    /// What has happened that no other part of this counts.
+    other_changes: u64,
 }
 
 impl Engine {
@@ -71,7 +74,19 @@ impl Engine {
             overrun: None,
             released: Released::default(),
             unused: Vec::new(),
+            other_changes: 0,
         })
+    }
+
+    /// How often something has happened that a thread may wait for: it grows only.
+    pub fn changes(&self) -> u64 {
+        let own = self.requests.completed() + self.matching.held_so_far() + self.other_changes;
+        own + protection::times_opened()
+    }
+
+    /// Something has happened that a thread may wait for.
+    pub const fn note_change(&mut self) {
+        self.other_changes += 1;
     }
 
     /// World rank.
@@ -129,7 +144,9 @@ impl Engine {
             if may_wait(link) {
                 return request;
             }
-            link.flush(|r| self.requests.advance(r));
+            self.flush(to);
+        }
+        if let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) {
             link.note_burst_sent();
             if let Some(request) = link.own_last(COPIED) {
                 self.requests.advance(request);
@@ -138,23 +155,30 @@ impl Engine {
         request
     }
 
+    /// Sends what there is room for to a rank; how many bytes.
+    fn flush(&mut self, to: usize) -> usize {
+        let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) else { return 0 };
+        let waited = link.waits_for_room();
+        let sent = link.flush(|r| self.requests.advance(r));
+        self.other_changes += u64::from(link.waits_for_room() != waited);
+        sent
+    }
+
     /// The program calls something that waits or polls: no message waits for another one.
     pub fn end_bursts(&mut self) {
         while let Some(to) = self.in_burst.pop() {
             if let Some(link) = self.links[to].as_mut() {
                 link.end_burst();
-                if link.wants_room() {
-                    link.flush(|r| self.requests.advance(r));
-                }
+                self.flush(to);
             }
         }
     }
 
     /// Sends messages that have waited for another one since the last call of this.
     pub fn send_overdue(&mut self) {
-        for link in self.links.iter_mut().flatten() {
-            if link.is_overdue() {
-                link.flush(|r| self.requests.advance(r));
+        for to in 0..self.links.len() {
+            if self.links[to].as_mut().is_some_and(Link::is_overdue) {
+                self.flush(to);
             }
         }
     }
@@ -233,7 +257,7 @@ impl Engine {
         } else if let Some(link) = self.links.get_mut(from).and_then(Option::as_mut) {
             let answer = Header { kind: Kind::Received, len: 0, ..*header };
             link.queue(&answer, Region::owned(0), None);
-            link.flush(|r| self.requests.advance(r));
+            self.flush(from);
         }
     }
 
@@ -308,7 +332,8 @@ impl Engine {
         });
         let Some(link) = self.links[from].as_mut() else { return false };
         link.mark_readable();
-        let mut moved = link.wants_room() && link.flush(|r| self.requests.advance(r)) > 0;
+        let was_over = link.is_over;
+        let mut moved = link.wants_room() && self.flush(from) > 0;
         while let Some(link) = self.links[from].as_mut().filter(|l| l.is_open()) {
             let matching = &mut self.matching;
             match link.next(|id, bytes| matching.append(id, bytes)) {
@@ -323,6 +348,8 @@ impl Engine {
             }
             moved = true;
         }
+        let is_over = self.links[from].as_ref().is_some_and(|link| link.is_over);
+        self.other_changes += u64::from(is_over && !was_over);
         moved
     }
 

@@ -133,6 +133,8 @@ pub(crate) struct Link {
     stream: Arc<Stream>,
     out: VecDeque<Outgoing>,
     bursts: Bursts,
+    /// The stream had no room when it was written to last.
+    waits_for_room: bool,
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -160,6 +162,7 @@ impl Link {
             stream: Arc::new(stream),
             out: VecDeque::new(),
             bursts: Bursts::new(),
+            waits_for_room: false,
             buffer: vec![0; PIECE].into_boxed_slice(),
             start: 0,
             end: 0,
@@ -202,6 +205,11 @@ impl Link {
     /// Whether something waits for room.
     pub(crate) fn wants_room(&self) -> bool {
         !self.out.is_empty() && !self.is_over
+    }
+
+    /// Whether the stream had no room for all of it.
+    pub(crate) const fn waits_for_room(&self) -> bool {
+        self.waits_for_room
     }
 
     /// Whether `MPI_Finalize` need not wait for the other end, and nothing is to be sent.
@@ -288,6 +296,7 @@ impl Link {
             total += n;
             self.note_sent(n, &mut done);
         }
+        self.waits_for_room = self.wants_room();
         total
     }
 

@@ -134,6 +134,11 @@ impl Matching {
         id
     }
 
+    /// How many messages came before their receives so far.
+    pub const fn held_so_far(&self) -> u64 {
+        self.next
+    }
+
     /// The oldest message that `pattern` takes.
     pub fn find(&self, pattern: &Pattern) -> Option<(MessageId, &Unexpected)> {
         let queue = self.unexpected.get(&pattern.context)?;

@@ -2,6 +2,7 @@
 //! wrong.
 
 pub mod early;
+mod guard;
 pub mod report;
 mod start;
 mod wait;
@@ -9,15 +10,16 @@ mod wait;
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 
 use crate::control::{Frame, Topic};
 use crate::engine::Engine;
 use crate::sys::protection;
 use crate::sys::shared::Bell;
+pub use guard::EngineGuard;
 use report::Waiting;
 use start::pmi::Pmi;
 
@@ -48,8 +50,18 @@ pub struct Process {
     names: Mutex<HashMap<u64, String>>,
     /// Communicators that this rank has numbered.
     numbered: AtomicU64,
-    /// What ranks of this node wake this one by.
+    /// By this ranks of this node wake this one, and its threads the one that sleeps on the streams.
     bell: Bell,
+    /// Threads that wait while another one sleeps on the streams.
+    followers: Condvar,
+    /// How many. Changed with the engine locked.
+    following: AtomicUsize,
+    /// Whether a thread sleeps on the streams. Changed with the engine locked.
+    is_led: AtomicBool,
+    /// The thread that has used the engine last, as a number; [`MANY_CALLERS`] once several have.
+    caller: AtomicUsize,
+    /// Longest sleep of a thread.
+    longest_sleep: Duration,
     /// Whether ranks of this node are more than its processors.
     is_oversubscribed: bool,
     hang: Option<Duration>,
@@ -100,11 +112,6 @@ impl Process {
     /// Whether only one thread calls at a time.
     fn is_alone(&self) -> bool {
         !self.is_shared.load(Ordering::Relaxed)
-    }
-
-    /// The engine, for a call that does not wait.
-    pub fn engine(&self) -> MutexGuard<'_, Engine> {
-        self.engine.lock()
     }
 
     /// A number for a communicator that this rank is the first of: no other rank gives the same,

@@ -54,6 +54,8 @@ pub(crate) struct Request {
 pub(crate) struct Requests {
     all: Vec<Option<Request>>,
     unused: Vec<u32>,
+    /// How many were done so far.
+    completed: u64,
 }
 
 impl Requests {
@@ -77,10 +79,19 @@ impl Requests {
     pub(crate) fn advance(&mut self, id: RequestId) {
         if let Some(request) = self.at(id) {
             request.pending -= 1;
-            if request.pending == 0 && request.is_free {
-                self.remove(id);
+            if request.pending == 0 {
+                let is_free = request.is_free;
+                self.completed += 1;
+                if is_free {
+                    self.remove(id);
+                }
             }
         }
+    }
+
+    /// How many were done so far.
+    pub(crate) const fn completed(&self) -> u64 {
+        self.completed
     }
 
     /// Whether nothing is left to wait for.

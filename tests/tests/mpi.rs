@@ -39,6 +39,7 @@ prp_tests::main! {
         start__more_ranks_than_processors,
         stress__on_a_link_that_loses_frames,
         threads__of_a_rank_call_at_the_same_time,
+        threads__one_that_completes_a_request_wakes_the_one_that_waits_for_it,
         truncation__is_fatal_unless_asked_otherwise,
         words__need_not_be_text;
 }
@@ -254,6 +255,19 @@ fn flood__before_what_is_waited_for() {
 
 fn threads__of_a_rank_call_at_the_same_time() {
     check(&run(&["-n", "3"], "stress", "threads"), "all well");
+}
+
+/// A thread that sleeps through its message sleeps for up to 100 ms, 300 times.
+fn threads__one_that_completes_a_request_wakes_the_one_that_waits_for_it() {
+    let pair = Topology::pair();
+    let launch = pair.launch_template();
+    for words in [&["-n", "2"][..], &["-n", "2", "--node", "1,2", "--launch", &launch]] {
+        for how in ["helper", "self"] {
+            let begun = Instant::now();
+            check(&run(words, "stress", how), "all well");
+            assert!(begun.elapsed() < BOUND, "{how} {words:?} took {:?}", begun.elapsed());
+        }
+    }
 }
 
 fn stress__on_a_link_that_loses_frames() {

@@ -3,9 +3,11 @@
      flood    every rank sends many messages to rank 0 before that takes any, and then by wildcards
      behind   rank 0 waits for a message behind more than a rank keeps of unexpected ones
      large    all ranks exchange messages that no buffer holds, all at the same time
+     helper   a thread of rank 1 answers rank 0, while another thread of it polls or tests
+     self     a thread of each rank answers another one of the same rank, and completes what it waits for
      threads  several threads of each rank send and receive on tags and communicators of their own
      die N    all ranks talk; one of them is killed at a time that N says */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
@@ -127,6 +129,73 @@ static void threads(void) {
     for (int t = 0; t < THREADS; t++) MPI_Comm_free(&workers[t].comm);
 }
 
+enum { ROUNDS = 300, ASK = 1, ANSWER = 2, OVER = 3 };
+
+static void *answer(void *from) {
+    int n, peer = *(int *)from;
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Recv(&n, 1, MPI_INT, peer, ASK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&n, 1, MPI_INT, peer, ANSWER, MPI_COMM_WORLD);
+    }
+    return NULL;
+}
+
+static void ask(int peer) {
+    int n;
+    for (int i = 0; i < ROUNDS; i++) {
+        /* Until the thread that answers sleeps. */
+        usleep(3000);
+        MPI_Send(&i, 1, MPI_INT, peer, ASK, MPI_COMM_WORLD);
+        MPI_Recv(&n, 1, MPI_INT, peer, ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(n == i);
+        if (i == ROUNDS / 2) MPI_Send(NULL, 0, MPI_INT, peer, OVER, MPI_COMM_WORLD);
+    }
+    MPI_Send(NULL, 0, MPI_INT, peer, OVER, MPI_COMM_WORLD);
+}
+
+static void helper(void) {
+    pthread_t thread;
+    MPI_Request request;
+    int peer = 0, done = 0;
+    if (rank == 0) return ask(1);
+    pthread_create(&thread, NULL, answer, &peer);
+    while (!done) MPI_Iprobe(0, OVER, MPI_COMM_WORLD, &done, MPI_STATUS_IGNORE);
+    MPI_Recv(NULL, 0, MPI_INT, 0, OVER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Irecv(NULL, 0, MPI_INT, 0, OVER, MPI_COMM_WORLD, &request);
+    for (done = 0; !done;) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    pthread_join(thread, NULL);
+}
+
+static int query(void *extra, MPI_Status *status) { return (void)extra, MPI_Status_set_elements(status, MPI_INT, 0); }
+static int release(void *extra) { return (void)extra, MPI_SUCCESS; }
+static int cancel(void *extra, int done) { return (void)extra, (void)done, MPI_SUCCESS; }
+
+static volatile int awaited;
+
+static void *await_each(void *requests) {
+    for (; awaited < ROUNDS; awaited++) MPI_Wait((MPI_Request *)requests + awaited, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+static void self(void) {
+    static MPI_Request requests[ROUNDS], copies[ROUNDS];
+    pthread_t thread;
+    for (int i = 0; i < ROUNDS; i++) MPI_Grequest_start(query, release, cancel, NULL, &requests[i]);
+    memcpy(copies, requests, sizeof copies);
+    pthread_create(&thread, NULL, await_each, requests);
+    for (int i = 0; i < ROUNDS; i++) {
+        usleep(3000);
+        MPI_Grequest_complete(copies[i]);
+        while (awaited == i) sched_yield();
+    }
+    pthread_join(thread, NULL);
+    pthread_create(&thread, NULL, answer, &rank);
+    ask(rank);
+    pthread_join(thread, NULL);
+    MPI_Recv(NULL, 0, MPI_INT, rank, OVER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(NULL, 0, MPI_INT, rank, OVER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static volatile int calls;
 
 static void *kill_later(void *argument) {
@@ -159,6 +228,8 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "behind")) behind();
     if (!strcmp(argv[1], "large")) large();
     if (!strcmp(argv[1], "threads")) threads();
+    if (!strcmp(argv[1], "helper")) helper();
+    if (!strcmp(argv[1], "self")) self();
     if (!strcmp(argv[1], "die")) die(atoi(argv[2]));
     MPI_Finalize();
     if (rank == 0) printf("stress: all well\n");

@@ -31,9 +31,11 @@ impl Engine {
             len: 0,
             signature: Signature::default(),
         };
-        for link in self.links.iter_mut().flatten() {
-            link.queue(&header, Region::owned(0), None);
-            link.flush(|r| self.requests.advance(r));
+        for to in 0..self.links.len() {
+            if let Some(link) = self.links[to].as_mut() {
+                link.queue(&header, Region::owned(0), None);
+                self.flush(to);
+            }
         }
     }
 
@@ -42,6 +44,7 @@ impl Engine {
         if let Some(link) = self.links[from].as_mut() {
             link.has_left = kind != Kind::Return;
             link.has_finalized |= kind == Kind::Goodbye;
+            self.other_changes += 1;
         }
     }
 

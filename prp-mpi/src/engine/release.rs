@@ -152,6 +152,7 @@ impl Engine {
         }
         self.released.not_begun -= 1;
         if self.released.not_begun == 0 {
+            self.other_changes += 1;
             for (header, from) in std::mem::take(&mut self.released.delayed) {
                 self.confirm(&header, from);
             }

@@ -51,7 +51,7 @@ impl Process {
         text.push('\n');
         let longest = waiting.iter().map(|w| w.since.elapsed()).max().unwrap_or(Duration::ZERO);
         let _ = write!(text, "{:.1} s", longest.as_secs_f64());
-        let Some(engine) = self.engine.try_lock_for(Duration::from_millis(200)) else {
+        let Some(engine) = self.engine_within(Duration::from_millis(200)) else {
             return text;
         };
         let posted: Vec<_> = engine.posted().map(|p| self.describe(&p.pattern)).collect();

@@ -9,16 +9,17 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, mkdtemp};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use self::place::JobPosition;
 use self::pmi::Pmi;
+use super::wait::LONGEST_SLEEP;
 use super::{FIRST_NUMBER, HANG_SECONDS, Launcher, Process};
 use crate::control::{Frame, Topic, environment};
 use crate::engine::Engine;
@@ -96,7 +97,7 @@ impl Process {
         Ok(process)
     }
 
-    fn with(
+    pub(super) fn with(
         rank: usize,
         nodes: Vec<usize>,
         streams: Vec<Option<Stream>>,
@@ -116,6 +117,11 @@ impl Process {
             names: Mutex::new(HashMap::new()),
             numbered: AtomicU64::new(FIRST_NUMBER),
             bell,
+            followers: Condvar::new(),
+            following: AtomicUsize::new(0),
+            is_led: AtomicBool::new(false),
+            caller: AtomicUsize::new(0),
+            longest_sleep: LONGEST_SLEEP,
             is_oversubscribed: here > processors,
             hang: Duration::try_from_secs_f64(seconds).ok().filter(|s| !s.is_zero()),
             is_shared: AtomicBool::new(false),
@@ -172,7 +178,7 @@ impl Process {
     /// Sends messages that wait for another one, which the program does not send. A thread that has
     /// the engine sends or waits itself.
     fn send_overdue(&self) {
-        if let Some(mut engine) = self.engine.try_lock() {
+        if let Some(mut engine) = self.engine_within(Duration::ZERO) {
             engine.send_overdue();
         }
     }

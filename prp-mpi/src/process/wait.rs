@@ -1,16 +1,16 @@
 //! Waiting: a rank polls for a while, yields its processor, and then sleeps until a stream has
-//! something.
+//! something. Of several threads that wait one sleeps on the streams, and wakes the others.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use parking_lot::MutexGuard;
 use prp_sock::{Awaited, wait_any};
 
-use super::Process;
 use super::report::Waiting;
+use super::{EngineGuard, Process};
 use crate::engine::Engine;
 use crate::link::Stream;
 use crate::request::{RequestId, Status};
@@ -23,11 +23,8 @@ const SPIN: Duration = Duration::from_micros(30);
 /// lets another rank run, whose message is what this one waits for.
 const YIELDS: u32 = 4;
 
-/// Longest sleep where several threads wait: one may have received what another waits for.
-const SHARED_SLEEP: Duration = Duration::from_millis(1);
-
-/// Longest sleep of a thread alone.
-const SLEEP: Duration = Duration::from_millis(100);
+/// Longest sleep of a thread. Whatever ends a wait wakes it: this is for what nobody has thought of.
+pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// How long a rank waits before it notes that it does, for reports: long compared to what a message
 /// takes.
@@ -62,7 +59,7 @@ impl Process {
                 if let Some(out) = ready(&mut engine) {
                     break out;
                 }
-                MutexGuard::bump(&mut engine);
+                engine.yield_to_others();
                 continue;
             }
             let moved = engine.progress();
@@ -71,20 +68,18 @@ impl Process {
                 break out;
             }
             if moved {
+                engine.yield_to_others();
                 continue;
             }
-            // The streams' own waiting spins for a while, too.
-            if noted.is_none() && !engine.has_local() && !engine.is_stalled() {
-                let found;
-                (engine, found) = self.sleep(engine, REPORT_AFTER);
-                if !found {
+            // The streams' own waiting spins for a while, too, where there is no bell to wait for.
+            let is_first = noted.is_none() && !engine.has_local() && !engine.is_stalled();
+            if is_first && !self.has_many_callers() {
+                if !self.sleep(&mut engine, REPORT_AFTER) {
                     noted = Some(self.note(what()));
                 }
                 continue;
             }
-            let (seen, relocked) = self.spin(engine, &mut ready);
-            engine = relocked;
-            if let Some(out) = seen {
+            if let Some(out) = self.spin(&mut engine, &mut ready) {
                 break out;
             }
             if noted.is_none() {
@@ -94,10 +89,19 @@ impl Process {
             if engine.admit_one() {
                 continue;
             }
-            let timeout = if self.waiting.lock().len() > 1 { SHARED_SLEEP } else { SLEEP };
-            (engine, _) = self.sleep(engine, timeout);
+            if self.is_led.load(Ordering::Relaxed) {
+                let followed = engine.follow(|engine| {
+                    self.check(engine);
+                    ready(engine)
+                });
+                if let Some(out) = followed {
+                    break out;
+                }
+            } else {
+                self.sleep(&mut engine, self.longest_sleep);
+            }
         };
-        drop(engine);
+        engine.leave();
         if let Some(since) = noted {
             self.waiting.lock().retain(|w| w.since != since);
         }
@@ -145,42 +149,39 @@ impl Process {
     }
 
     /// Polls again and again, for a while.
-    fn spin<'a, T>(
-        &'a self,
-        mut engine: MutexGuard<'a, Engine>,
+    fn spin<T>(
+        &self,
+        engine: &mut EngineGuard<'_>,
         ready: &mut impl FnMut(&mut Engine) -> Option<T>,
-    ) -> (Option<T>, MutexGuard<'a, Engine>) {
+    ) -> Option<T> {
         let begun = Instant::now();
         let mut yields = 0;
         loop {
-            MutexGuard::unlocked_fair(&mut engine, || {
+            engine.unlocked(|| {
                 // Also where ranks have a processor each: others may compute there, or be ranks of
                 // another node.
                 let _ = nix::sched::sched_yield();
             });
             engine.progress();
-            self.check(&mut engine);
-            if let Some(out) = ready(&mut engine) {
-                return (Some(out), engine);
+            self.check(engine);
+            if let Some(out) = ready(engine) {
+                return Some(out);
             }
             yields += 1;
             let enough =
                 if self.is_oversubscribed { yields >= YIELDS } else { begun.elapsed() >= SPIN };
             if enough {
-                return (None, engine);
+                return None;
             }
         }
     }
 
-    /// Sleeps until a stream has something, or room, for at most `timeout`; whether one has.
-    fn sleep<'a>(
-        &'a self,
-        mut engine: MutexGuard<'a, Engine>,
-        timeout: Duration,
-    ) -> (MutexGuard<'a, Engine>, bool) {
+    /// Sleeps until a stream has something, or room, or another thread rings, for at most
+    /// `timeout`. `false` if the time is over.
+    fn sleep(&self, engine: &mut EngineGuard<'_>, timeout: Duration) -> bool {
         let streams = engine.streams();
-        let found = MutexGuard::unlocked(&mut engine, || sleep_on(&streams, &self.bell, timeout));
-        (engine, found)
+        let has_bell = self.has_many_callers();
+        engine.lead(|| sleep_on(&streams, &self.bell, has_bell, timeout))
     }
 
     /// Ends the job if ranks disagree.
@@ -198,9 +199,14 @@ impl Process {
     }
 }
 
-/// Sleeps until one of the streams has something, or room, for at most `timeout`. `false` if none
-/// has.
-fn sleep_on(streams: &[(Arc<Stream>, bool, bool)], bell: &Bell, timeout: Duration) -> bool {
+/// Sleeps until one of the streams has something, or room, for at most `timeout`; with `has_bell`
+/// also until the bell rings. `false` if the time is over.
+fn sleep_on(
+    streams: &[(Arc<Stream>, bool, bool)],
+    bell: &Bell,
+    has_bell: bool,
+    timeout: Duration,
+) -> bool {
     let (mut local, mut remote) = (Vec::new(), Vec::new());
     for (stream, reads, writes) in streams {
         match (&**stream, *reads, *writes) {
@@ -214,7 +220,7 @@ fn sleep_on(streams: &[(Arc<Stream>, bool, bool)], bell: &Bell, timeout: Duratio
     // All are told, whatever one of them says.
     let is_there = local.iter().filter(|(end, reads, writes)| end.begin_sleep(*reads, *writes));
     let found = is_there.count() > 0 || {
-        let wakes = !local.is_empty() || remote.is_empty();
+        let wakes = has_bell || !local.is_empty() || remote.is_empty();
         sleep(&mut remote, wakes.then_some(bell), timeout)
     };
     for (end, ..) in local {
@@ -238,3 +244,6 @@ fn sleep(streams: &mut [Awaited<'_>], bell: Option<&Bell>, timeout: Duration) ->
     let polled = poll(&mut fds, timeout);
     bell.was_rung() || polled.is_err()
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,6 +87,11 @@ pub fn is_idle() -> bool {
     USED.load(Ordering::Acquire) == 0
 }
 
+/// How often pages were opened so far.
+pub fn times_opened() -> u64 {
+    OPENED.load(Ordering::Relaxed) as u64
+}
+
 /// Bytes of a page, once protection is on.
 pub fn page() -> Option<usize> {
     MEMORY.get().map(|m| m.page)

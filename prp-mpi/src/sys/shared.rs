@@ -48,6 +48,11 @@ impl Bell {
         Ok(Self(EventFd::from_flags(flags)?))
     }
 
+    /// Wakes the one that waits for it. A bell that was rung very often refuses, and wakes as well.
+    pub fn ring(&self) {
+        let _ = self.0.write(1);
+    }
+
     /// Whether it was rung since the last time; forgets it.
     pub fn was_rung(&self) -> bool {
         self.0.read().is_ok()

@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
 
+use super::super::environment::process;
 use super::super::error::{Class, Failure, Outcome, fail};
 use crate::object::{Generalized, Handle, REQUESTS, Req};
 use crate::sys::callback::Callback;
@@ -20,7 +21,10 @@ pub(super) fn callback_outcome(code: c_int) -> Outcome {
 /// Notes that the application has completed the request, or freed it. After both, in either order,
 /// the request is no more.
 pub(super) fn end_step(handle: Handle, own: &Generalized, step: i32) -> Outcome {
-    if !own.note(step) {
+    let is_last = own.note(step);
+    // Another thread may wait for it.
+    process()?.announce();
+    if !is_last {
         return Ok(());
     }
     REQUESTS.take(handle);
