@@ -5,37 +5,36 @@ mod filter;
 mod follow;
 mod live;
 mod packet;
-mod pcap;
+mod reader;
+mod sink;
 mod train;
+mod writer;
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::mem;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use nix::sys::signal::Signal;
 use parking_lot::Mutex;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
-use prp_node::counted;
 use prp_node::environment::is_privileged;
 
 use crate::argument::{any, number, peer_port, port};
-use crate::exit::{Code, Failure, help, notice, unwritten};
+use crate::exit::{Code, Failure, help, notice};
 use crate::hosts;
 use crate::signals::{self, Signals};
 use crate::sys::priority::run_when_idle;
-use decode::{DecodedPacket, ProtocolNumbers};
-use filter::PacketFilter;
-use follow::Follower;
+use decode::ProtocolNumbers;
+use filter::{PacketFilter, PacketSide, Subject};
 use live::Live;
 use packet::{Packet, PacketKind};
-use pcap::{Reader, Writer};
+use reader::{Next, Reader};
+use sink::Sink;
 
 /// Show PRP's packets as they pass this machine's devices, or those of a capture file: in Ethernet
 /// frames and in UDP datagrams.
@@ -48,19 +47,24 @@ use pcap::{Reader, Writer};
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp dump                                  all packets, until Ctrl-C
-  prp dump --node 2 --port 7000 -c 10       ten packets of a port
+  prp dump host 2 and port 7000 -c 10       ten packets of a port, in tcpdump's words
   prp dump -w trace.pcapng                  to a file, for Wireshark and for prp dump -r
   prp dump -r trace.pcapng --kind reset
+  ssh beta prp dump -w - | wireshark -ki -  what passes on another machine
   prp dump -r trace.pcap --follow --port 7000 >bytes
 "))]
 pub(crate) struct DumpArgs {
-    /// This device only; may be given several times [default: all]
+    /// Packets that are all of this: `host NODE`, `port PORT`, `src` or `dst` before either, and
+    /// `and` between them
+    #[arg(value_name = "FILTER")]
+    words: Vec<String>,
+    /// This device only; may be given several times [default: any]
     #[arg(short, long, value_name = "DEVICE", conflicts_with = "read")]
     interface: Vec<String>,
-    /// Read a capture file, pcap or pcapng
+    /// Read a capture file, pcap or pcapng; `-` is standard input
     #[arg(short, long, value_name = "FILE")]
     read: Option<PathBuf>,
-    /// Write frames to a file as pcapng, and print none
+    /// Write frames to a file as pcapng, and print none; `-` is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "follow")]
     write: Option<PathBuf>,
     /// Capture this number of bytes of a frame: 256 have all that is shown. Of a train of UDP
@@ -104,6 +108,11 @@ pub(crate) struct DumpArgs {
     /// prphosts, and 5230]
     #[arg(long, value_name = "PORT", value_parser = peer_port)]
     udp_port: Vec<u16>,
+    /// For habits of tcpdump: nodes and ports are numbers, and lines are written at once, anyway
+    #[arg(short, action = ArgAction::Count, hide = true)]
+    n: u8,
+    #[arg(short = 'l', short_alias = 'U', action = ArgAction::Count, hide = true)]
+    lines: u8,
 }
 
 /// A number of 16 bits, decimal or after `0x`.
@@ -120,13 +129,25 @@ fn ethertype(text: &str) -> Result<u16, &'static str> {
 /// Runs `prp dump`.
 pub(crate) fn run(args: &DumpArgs) -> Result<(), Failure> {
     let numbers = numbers(args);
-    let node = args.node.as_deref().map(hosts::number).transpose()?;
-    let filter = PacketFilter { node, port: args.port, kinds: args.kind.clone() };
-    let sink = Sink::of(args)?;
+    let filter = filter(args)?;
+    let sink = Sink::of(args, filter.receiver_port())?;
     match &args.read {
         Some(path) => from_file(path, &numbers, &filter, sink),
         None => live(args, &numbers, &filter, sink),
     }
+}
+
+/// What is to be shown.
+fn filter(args: &DumpArgs) -> Result<PacketFilter, Failure> {
+    let mut filter = PacketFilter::parse(&args.words)?;
+    if let Some(node) = &args.node {
+        filter.add(PacketSide::Either, Subject::Node(hosts::number(node)?));
+    }
+    if let Some(port) = args.port {
+        filter.add(PacketSide::Either, Subject::Port(port));
+    }
+    filter.kinds.clone_from(&args.kind);
+    Ok(filter)
 }
 
 /// Those of the command line, and else those of the prphosts in force, if there is one.
@@ -148,17 +169,33 @@ fn from_file(
 ) -> Result<(), Failure> {
     let failed = |e: io::Error| Failure::reading(path, &e);
     let mut reader = Reader::open(path).map_err(failed)?;
-    while let Some(packet) = reader.next().map_err(failed)? {
-        if !sink.take(&packet, numbers, filter) {
-            break;
+    let mut wants_more = true;
+    let mut broken = None;
+    while wants_more && broken.is_none() {
+        match reader.next() {
+            Ok(Next::Frame(packet)) => wants_more = sink.take(&packet, numbers, filter),
+            Ok(Next::Wait) => {
+                // Standard input may be a capture that goes on.
+                sink.write()?;
+                broken = reader.refill().err();
+            }
+            Ok(Next::End) => break,
+            Err(e) => broken = Some(e),
         }
         if sink.has_much() {
             sink.write()?;
         }
     }
     sink.end()?;
-    sink.counts.report_liveness();
-    Ok(())
+    sink.counts().report_liveness();
+    match reader.others() {
+        Some(others) if reader.has_others_only() => {
+            return Err(Failure::new(Code::Failed, format!("{}: {others}", path.display())));
+        }
+        Some(others) => notice(format_args!("{}: {others}", path.display())),
+        None => {}
+    }
+    broken.map_or(Ok(()), |e| Err(failed(e)))
 }
 
 fn live(
@@ -181,14 +218,14 @@ fn live(
     };
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
     let limit = limit(args, filter);
-    let mut live =
-        Live::open(numbers, &args.interface, lengths(args, filter), limit).map_err(refused)?;
-    let (shown, left_out, began) = (sink.counts.clone(), live.left_out(), Instant::now());
+    let is_any = |name: &String| name == "any";
+    let wanted = if args.interface.iter().any(is_any) { &[][..] } else { &args.interface };
+    let mut live = Live::open(numbers, wanted, lengths(args, filter), limit).map_err(refused)?;
+    let (counts, left_out, began) = (sink.counts(), live.left_out(), Instant::now());
     let summary = move || {
         let left_out = left_out.summary(began.elapsed(), limit);
-        let written = counted(shown.written.load(Ordering::Relaxed), "packet");
-        notice(format_args!("{written}; {left_out}"));
-        shown.report_liveness();
+        notice(format_args!("{}; {left_out}", counts.written()));
+        counts.report_liveness();
     };
     let at_end = summary.clone();
     let sink = Arc::new(Mutex::new(sink));
@@ -226,14 +263,8 @@ fn live(
     Ok(())
 }
 
-/// Gaps that are reported one by one.
-const MOST_GAPS: usize = 20;
-
 /// How long a signal waits for what is being written.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(200);
-
-/// Bytes of text that are written at once, where frames come from a file.
-const TEXT_BATCH_BYTES: usize = 1 << 16;
 
 /// Bytes of a frame that have all that is shown of it: the headers of Ethernet, IPv6 and UDP (62),
 /// an address that it came from (18), a packet's header (16) and an acknowledgement with the
@@ -262,146 +293,4 @@ fn limit(args: &DumpArgs, filter: &PacketFilter) -> Option<NonZeroU32> {
     // A filter chooses among all.
     let takes_all = args.write.is_some() || args.follow || !filter.takes_all();
     NonZeroU32::new(args.rate.unwrap_or(if takes_all { 0 } else { RATE }))
-}
-
-/// How many packets or frames there were, for a signal's handler.
-#[derive(Debug, Default)]
-struct CaptureCounts {
-    written: AtomicU64,
-    /// Liveness probes that are not shown.
-    liveness: AtomicU64,
-}
-
-impl CaptureCounts {
-    /// Says how many liveness probes are not shown.
-    fn report_liveness(&self) {
-        let count = self.liveness.load(Ordering::Relaxed);
-        if count > 0 {
-            notice(format_args!(
-                "{} of routers left out (--all)",
-                counted(count, "liveness probe")
-            ));
-        }
-    }
-}
-
-/// Where frames go.
-struct Sink {
-    json: bool,
-    /// Liveness probes are left out.
-    hides_liveness: bool,
-    /// So many packets or frames are wanted; all if none.
-    wanted: Option<u64>,
-    count: u64,
-    counts: Arc<CaptureCounts>,
-    writer: Option<Writer>,
-    follower: Option<Follower>,
-    /// For standard output.
-    text: Vec<u8>,
-}
-
-impl Sink {
-    fn of(args: &DumpArgs) -> Result<Self, Failure> {
-        let writer = args.write.as_ref().map(|path| {
-            let file = File::create(path).and_then(Writer::new);
-            file.map_err(|e| Failure::writing(path, &e))
-        });
-        let follower = args.follow.then(|| Follower::new(args.port));
-        let writer = writer.transpose()?;
-        let shows_liveness = args.all || args.kind.contains(&PacketKind::Liveness);
-        Ok(Self {
-            json: args.json,
-            hides_liveness: !shows_liveness && !args.follow,
-            wanted: args.count,
-            count: 0,
-            counts: Arc::default(),
-            writer,
-            follower,
-            text: Vec::new(),
-        })
-    }
-
-    /// Takes what `frame` carries and passes the filter; whether more are wanted.
-    fn take(&mut self, frame: &Packet, numbers: &ProtocolNumbers, filter: &PacketFilter) -> bool {
-        let Packet { bytes, captured, .. } = frame;
-        if let Some(writer) = &mut self.writer {
-            // All of it, and once, if one packet passes. A stream over Ethernet has a great many:
-            // not to parse them costs the stream less.
-            if !(filter.takes_all() && decode::is_of_ethernet(bytes, numbers))
-                && decode::each(bytes, *captured, numbers, &mut |packet| !filter.takes(packet))
-            {
-                return true;
-            }
-            writer.put(frame);
-            return self.count_one();
-        }
-        decode::each(bytes, *captured, numbers, &mut |packet| {
-            !filter.takes(packet) || self.leaves_out(packet) || self.take_one(frame, packet)
-        })
-    }
-
-    /// Whether `packet`, which passes the filter, is one that is left out.
-    fn leaves_out(&self, packet: &DecodedPacket<'_>) -> bool {
-        let is_left_out =
-            self.hides_liveness && PacketKind::of(&packet.content) == PacketKind::Liveness;
-        self.counts.liveness.fetch_add(is_left_out.into(), Ordering::Relaxed);
-        is_left_out
-    }
-
-    /// Takes what `frame` carries; whether more are wanted.
-    fn take_one(&mut self, frame: &Packet, packet: &DecodedPacket<'_>) -> bool {
-        if let Some(follower) = &mut self.follower {
-            if let Some(packet) = packet.packet() {
-                self.text.extend(follower.take(packet));
-            }
-        } else {
-            if self.json {
-                self.text.extend_from_slice(frame.json(packet).as_bytes());
-            } else {
-                // Writing to memory does not fail.
-                let _ = frame.add_line(packet, &mut self.text);
-            }
-            self.text.push(b'\n');
-        }
-        self.count_one()
-    }
-
-    /// One more was taken; whether more are wanted.
-    fn count_one(&mut self) -> bool {
-        self.count += 1;
-        self.wanted.is_none_or(|wanted| self.count < wanted)
-    }
-
-    /// Whether there is enough that it should be written.
-    const fn has_much(&self) -> bool {
-        self.text.len() >= TEXT_BATCH_BYTES
-    }
-
-    /// Writes what was taken.
-    fn write(&mut self) -> Result<(), Failure> {
-        if let Some(writer) = &mut self.writer {
-            writer.write().map_err(|e| Failure::local("the capture file", &e))?;
-        }
-        let mut out = io::stdout().lock();
-        out.write_all(&self.text).and_then(|()| out.flush()).map_err(|e| unwritten(&e))?;
-        self.text.clear();
-        self.counts.written.store(self.count, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// All frames have been taken: writes what was kept behind a gap, and says what is missing.
-    fn end(&mut self) -> Result<(), Failure> {
-        let kept = self.follower.as_mut().map(Follower::end).unwrap_or_default();
-        self.text.extend(kept);
-        self.write()?;
-        let Some(follower) = &mut self.follower else { return Ok(()) };
-        let gaps = follower.take_gaps();
-        gaps.iter().take(MOST_GAPS).for_each(notice);
-        if let Some(more) = gaps.len().checked_sub(MOST_GAPS).filter(|more| *more > 0) {
-            let more = counted(more, "gap");
-            let missing = counted(follower.missing(), "segment");
-            notice(format_args!("{more} more; bytes of {missing} are missing in all"));
-        }
-        Ok(())
-    }
 }

@@ -1,8 +1,9 @@
 //! `prp dump` of capture files. Nothing here needs a privilege.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::fs::File;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use etherparse::PacketBuilder;
 use prp_proto::addr::{MacAddr, NodeId, Port};
@@ -232,4 +233,61 @@ fn dump__leaves_liveness_out_and_counts_it() {
     assert_eq!(notices, "prp: 4 liveness probes of routers left out (--all)\n");
     let (lines, notices) = dump(&["--kind", "liveness"], &frames);
     assert_eq!((lines.lines().count(), notices.as_str()), (4, ""));
+}
+
+/// Runs `prp` with a capture at its standard input.
+fn run(args: &[&str], input: &NamedTempFile) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prp"));
+    command.args(args).env("PRP_HOSTS", "/nowhere");
+    let input = File::open(input.path()).expect("it is there");
+    command.stdin(input).output().expect("the program can be run")
+}
+
+#[test]
+fn dash__is_standard_input_and_standard_output() {
+    let frames = [data(1, "one"), data(2, "two")];
+    let file = capture(&frames);
+    let read = run(&["dump", "-r", "-"], &file);
+    assert_eq!(String::from_utf8(read.stdout), Ok(dump(&[], &frames).0));
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prp"));
+    command.args(["dump", "-w", "-", "-r"]).arg(file.path()).current_dir(folder.path());
+    let written = command.output().expect("the program can be run");
+    assert!(written.status.success() && !folder.path().join("-").exists(), "{written:?}");
+    let mut copy = NamedTempFile::new().expect("a temporary file");
+    copy.write_all(&written.stdout).expect("room for a few bytes");
+    let again = run(&["dump", "-r", "-", "--follow"], &copy);
+    assert_eq!(String::from_utf8(again.stdout).as_deref(), Ok("onetwo"));
+    let same = run(
+        &["dump", "-r", &file.path().to_string_lossy(), "-w", &file.path().to_string_lossy()],
+        &file,
+    );
+    assert_eq!(same.status.code(), Some(2), "the file is read and written");
+}
+
+/// Of a capture that is cut, all whole packets are shown, and a line says where it ends.
+#[test]
+fn capture__that_is_cut_is_shown_up_to_there() {
+    let frames: Vec<_> = (1..1000).map(|seq| data(seq, "text")).collect();
+    let file = capture(&frames);
+    let len = file.as_file().metadata().expect("it is there").len();
+    file.as_file().set_len(len - 5).expect("it can be cut");
+    let read = run(&["dump", "-r", "-"], &file);
+    let [lines, notice] = [read.stdout, read.stderr].map(|it| String::from_utf8(it).expect("text"));
+    assert_eq!((lines.lines().count(), read.status.code()), (frames.len() - 1, Some(1)));
+    assert!(
+        notice.starts_with("prp: -: the capture is cut behind 998 frames, at byte "),
+        "{notice}"
+    );
+    assert_eq!(notice.lines().count(), 1, "{notice}");
+}
+
+#[test]
+fn filter__in_the_words_of_tcpdump() {
+    let frames = [data(1, "one"), frame_from(9, 2, Flags::NONE, &[b"two"])];
+    let count = |words: &[&str]| dump(words, &frames).0.lines().count();
+    assert_eq!(count(&["-nn", "port", "80", "and", "host", "2"]), 2);
+    assert_eq!(count(&["src port 9 and dst host 2"]), 1);
+    assert_eq!(count(&["dst", "port", "9"]), 0);
+    assert_eq!(count(&["-l", "host", "3"]), 0);
 }
