@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// What people read, beside the pages in `docs/`.
-const OTHERS: [&str; 4] = ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "prp-proto/SPEC.md"];
+const OTHERS: [&str; 5] =
+    ["CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "prp-proto/SPEC.md"];
 
 /// Where pages of the book are.
 const FOLDERS: [&str; 2] = ["docs", "docs/experiments"];
