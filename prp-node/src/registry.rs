@@ -3,7 +3,7 @@
 //! A process that connects gets a file in memory, its *ledger*. It writes a row when a connection
 //! is established and clears it when the connection is over; the router reads the rows when the
 //! process has ended. The router gets no message for a connection, and does nothing for a frame.
-//! The router tells which next hops are not to be used. A process tells the router nothing at all:
+//! The router tells which next hops are not to be sent all frames. A process tells the router nothing at all:
 //! what a stranger sends is never received. Both are on one machine, and so use its byte order.
 
 mod down_hops;
@@ -20,7 +20,7 @@ pub use down_hops::{DownHop, DownHops};
 pub use ledger::{Ledger, LedgerReader, MAX_RECORDS};
 
 /// What comes with a ledger: a mark, and the version of this exchange.
-const HELLO: [u8; 8] = *b"PRPreg\0\x02";
+const HELLO: [u8; 8] = *b"PRPreg\0\x03";
 
 /// Bytes read at once. A router sends little; what it sends later is read later.
 const READ_BYTES: usize = 4096;

@@ -17,7 +17,7 @@ pub use crate::route::Flow;
 
 use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::endpoint::Device;
-use crate::route::{NextHop, Route, RouteTable, UnusableHops};
+use crate::route::{HopUse, NextHop, Route, RouteTable, UnusableHops};
 use crate::wire::{ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, packet_header};
 
 /// How frames leave: the device, and the headers in front of what came after the old ones.
@@ -133,14 +133,21 @@ impl Forwarder {
         }
     }
 
-    /// Says whether a next hop may be used; whether that is new.
-    pub fn set_usable(
+    /// Sets the frames that a next hop may be sent; whether that is new.
+    pub fn set_use(
         &mut self,
         device: DeviceId,
         addr: impl Into<LinkAddr>,
-        usable: bool,
+        hop_use: HopUse,
     ) -> bool {
-        let new = self.unusable.set_usable(device, addr, usable);
+        let new = self.unusable.set_use(device, addr, hop_use);
+        self.revision += u64::from(new);
+        new
+    }
+
+    /// Sets whether a device has a carrier; whether that is new.
+    pub fn set_carrier(&mut self, device: DeviceId, carrier: bool) -> bool {
+        let new = self.unusable.set_device_usable(device, carrier);
         self.revision += u64::from(new);
         new
     }
@@ -148,11 +155,6 @@ impl Forwarder {
     /// Another number after each change to what becomes of frames.
     pub const fn revision(&self) -> u64 {
         self.revision
-    }
-
-    /// Whether a next hop may be used.
-    pub fn is_usable(&self, device: DeviceId, addr: impl Into<LinkAddr>) -> bool {
-        self.unusable.is_usable(device, addr)
     }
 
     /// Decides about a frame that `device` received, and counts it. Never panics, whatever the
@@ -239,8 +241,9 @@ impl Forwarder {
         Ok(Egress { device: next.device, to: next.addr, head: head.emit() })
     }
 
-    /// The next hop for frames of `flow` to `node` (SPEC PRP-FWD-3, PRP-FWD-4): the best that is
-    /// usable, and not back to `from` while there is another; among equals by the flow's hash.
+    /// The next hop for frames of `flow` to `node`, its destination (SPEC PRP-FWD-3, PRP-FWD-4):
+    /// the best that is usable, and not back to `from` while there is another; among equals by the
+    /// flow's hash.
     ///
     /// # Errors
     /// [`ForwardDrop::NoRoute`] without a route, [`ForwardDrop::AllDown`] if none of its next hops
@@ -255,18 +258,15 @@ impl Forwarder {
             Route::Via(hops) => hops,
             Route::Local | Route::NoRoute(_) => return Err(ForwardDrop::NoRoute),
         };
-        let found = self.unusable.choose(hops, self.routes.local(), flow, from);
-        found.or_else(|| itself(hops, node)).copied().ok_or(ForwardDrop::AllDown)
+        let found = self.unusable.choose(hops, self.routes.local(), node, flow, from);
+        found.copied().ok_or(ForwardDrop::AllDown)
     }
 
     /// What becomes of well-formed frames for `node` from their right sources, whatever else they
     /// say: none where they are dropped or are for this node.
     pub fn settled(&self, node: NodeId) -> Option<FibEntry> {
         let list = self.routes.lookup(node).next_hops();
-        let (mut hops, back) = self.unusable.settled(list);
-        if hops.is_empty() {
-            hops.push(*itself(list, node)?);
-        }
+        let (hops, back) = self.unusable.settled(list, node);
         let longest = |hop: &NextHop| {
             let out = self.devices.get(usize::from(hop.device.0))?;
             Some(room(hop, out) + ETHERNET_LEN)
@@ -275,12 +275,6 @@ impl Forwarder {
         let longest = hops.iter().map(longest).min()??;
         Some(FibEntry { hops, longest, back })
     }
-}
-
-/// A neighbour whose router is dead may well be alive: how `node` itself is reached where no way is
-/// usable.
-fn itself(hops: &[NextHop], node: NodeId) -> Option<&NextHop> {
-    hops.iter().find(|hop| hop.node == node)
 }
 
 /// The most bytes after an Ethernet header, or in a datagram, that go by `hop`, over device `out`.

@@ -7,7 +7,7 @@
 mod build;
 mod unusable_hops;
 
-pub use unusable_hops::{Flow, UnusableHops};
+pub use unusable_hops::{Flow, HopUse, UnusableHops};
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -174,7 +174,8 @@ impl Daemon {
         let down = self.neighbours.iter().filter(|neighbour| !neighbour.usable);
         let hop = |neighbour: &Neighbour| {
             let link = self.router.links.get(usize::from(neighbour.hop.device.0))?;
-            Some(DownHop { device: link.name().to_owned(), addr: neighbour.hop.addr })
+            let (addr, hop_use) = (neighbour.hop.addr, neighbour.hop_use());
+            Some(DownHop { device: link.name().to_owned(), addr, hop_use })
         };
         let down = DownHops(down.filter_map(hop).collect());
         if down != self.announced {

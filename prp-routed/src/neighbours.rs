@@ -7,7 +7,7 @@ use std::time::Duration;
 use prp_proto::addr::{DeviceId, LinkAddr, NodeId};
 use prp_proto::forward::Forwarder;
 use prp_proto::liveness::{LivenessConfig, LivenessState, Session};
-use prp_proto::route::{NextHop, RouteTable};
+use prp_proto::route::{HopUse, NextHop, RouteTable};
 use prp_proto::time::Instant;
 use prp_proto::wire::LivenessBlock;
 
@@ -37,13 +37,17 @@ pub struct Neighbour {
     pub hop: NextHop,
     /// Other nodes are reached by it, so it had better route.
     pub routes: bool,
-    /// Whether frames are sent to it.
+    /// Whether all frames are sent to it that it leads to.
     pub usable: bool,
     /// How often that has changed.
     pub changes: u64,
     session: Option<Session>,
     /// Its session has been up, so it has a router, and silence means something.
     has_been_up: bool,
+    /// Its router has said that it stops on purpose, and no session has been up since.
+    has_stopped: bool,
+    /// How long it must be well before it is used again.
+    pause: Duration,
     /// When it may be used again.
     again: Option<Instant>,
 }
@@ -97,6 +101,8 @@ impl Neighbours {
                     changes: 0,
                     session: None,
                     has_been_up: false,
+                    has_stopped: false,
+                    pause: Duration::ZERO,
                     again: None,
                 },
             };
@@ -148,20 +154,23 @@ impl Neighbours {
             let NextHop { node, device, addr, .. } = neighbour.hop;
             if let Some(session) = &mut neighbour.session {
                 session.handle_timeout(now);
-                neighbour.has_been_up |= session.state() == LivenessState::Up;
-                // One who has stopped on purpose may come back without a router.
-                neighbour.has_been_up &= session.state() != LivenessState::AdminDown;
+                let (up, stopped) = (LivenessState::Up, LivenessState::AdminDown);
+                neighbour.has_been_up |= session.state() == up;
+                neighbour.has_stopped |= session.state() == stopped;
+                neighbour.has_stopped &= session.state() != up;
                 while let Some(block) = session.poll(now) {
                     send(Probe { to: node, device, addr, block });
                 }
             }
             let before = neighbour.usable;
-            neighbour.judge(now, carrier(device), self.settings.hold);
+            let carrier = carrier(device);
+            neighbour.judge(now, carrier, self.settings.hold);
             if neighbour.usable != before {
                 neighbour.changes += 1;
                 changed(neighbour);
             }
-            forwarder.set_usable(device, addr, neighbour.usable);
+            forwarder.set_carrier(device, carrier);
+            forwarder.set_use(device, addr, neighbour.hop_use());
         }
     }
 
@@ -190,24 +199,33 @@ impl Neighbour {
         self.session.as_ref().map(|session| session.state().name())
     }
 
+    /// The frames that it is sent while its device has a carrier.
+    pub fn hop_use(&self) -> HopUse {
+        match (self.usable, self.has_stopped) {
+            (true, _) => HopUse::All,
+            (false, true) => HopUse::Itself,
+            (false, false) => HopUse::LastResort,
+        }
+    }
+
     fn judge(&mut self, now: Instant, carrier: bool, hold: Duration) {
-        let silent = self.has_been_up
-            && self.session.as_ref().is_some_and(|s| s.state() == LivenessState::Down);
-        if !carrier || silent {
-            self.usable = false;
-            self.again = None;
+        let state = self.session.as_ref().map(Session::state);
+        let has_failed = !carrier || self.has_been_up && state == Some(LivenessState::Down);
+        // Nothing but its own frames are for one by which no other node is reached.
+        if has_failed || self.has_stopped && self.routes {
+            // That a router has stopped is no failure: there is no pause before it is used again.
+            let pause = if has_failed { hold } else { Duration::ZERO };
+            (self.usable, self.again, self.pause) = (false, None, self.pause.max(pause));
         } else if !self.usable {
             // One that is still finding itself, after a silence, is not well yet.
-            let well = !self.has_been_up
-                || self.session.as_ref().is_none_or(|s| s.state() == LivenessState::Up);
-            if !well {
+            let is_well = !self.has_been_up || state.is_none_or(|it| it == LivenessState::Up);
+            if !is_well {
                 self.again = None;
                 return;
             }
-            let again = *self.again.get_or_insert(now + hold);
+            let again = *self.again.get_or_insert(now + self.pause);
             if now >= again {
-                self.usable = true;
-                self.again = None;
+                (self.usable, self.again, self.pause) = (true, None, Duration::ZERO);
             }
         }
     }

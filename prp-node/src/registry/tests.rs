@@ -2,6 +2,7 @@ use std::io::Write;
 
 use prp_proto::addr::{MacAddr, NodeId, Port, PrpAddr};
 use prp_proto::endpoint::{ConnectionChange, EstablishedId};
+use prp_proto::route::HopUse;
 
 use super::*;
 
@@ -59,7 +60,7 @@ fn ledger__keeps_its_size_whatever_a_process_does_with_it() {
 
 #[test]
 fn receive__a_router_that_makes_no_sense_is_left() {
-    for greeting in [&b"PRPreg\0\x01"[..], b"good day", b"x"] {
+    for greeting in [&b"PRPreg\0\x02"[..], b"good day", b"x"] {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let mut registration = Registration::new(ours);
         theirs.write_all(greeting).unwrap();
@@ -94,6 +95,7 @@ fn down_hops__arrive_in_pieces_and_one_after_another() {
     let hop = |device: &str, last| DownHop {
         device: device.into(),
         addr: MacAddr([2, 0, 0, 0, 0, last]).into(),
+        hop_use: if last == 2 { HopUse::Itself } else { HopUse::LastResort },
     };
     let messages = [
         DownHops::default(),

@@ -143,8 +143,18 @@ impl Endpoint {
                     && conn.may_change_path()
                     // A peer that asks us while we ask has not named our id.
                     && !(conn.state == State::ConnWait && flags.contains(Flags::CREQ))
-                    && self.unusable.is_usable(device, frame.from)
+                    && self.is_usable_path(conn.remote.node, device, frame.from)
             })
+    }
+
+    /// Whether the next hop to `node` that has `from` on `device` may be sent its frames, be it as
+    /// the last resort.
+    fn is_usable_path(&self, node: NodeId, device: DeviceId, from: LinkAddr) -> bool {
+        let mut hops = self.routes.lookup(node).next_hops().iter();
+        let hop = hops.find(|hop| hop.device == device && hop.addr.covers(from));
+        hop.is_none_or(|hop| {
+            self.unusable.is_usable(hop, node) || self.unusable.is_last_resort(hop, node)
+        })
     }
 
     /// Answers by the way that `frame`, a repeat or a probe that was believed, has come.
@@ -201,7 +211,7 @@ impl Endpoint {
                     src_port: local.number(),
                     dst_port: remote.port.number(),
                 };
-                let hop = self.unusable.own(hops, here, flow, path_attempts)?;
+                let hop = self.unusable.own(hops, here, node, flow, path_attempts)?;
                 (hop.device, hop.addr)
             }
             Route::NoRoute(_) => return None,

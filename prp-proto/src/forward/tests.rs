@@ -152,14 +152,47 @@ fn handle_frame__without_a_route_or_room_drops() {
 fn next_hop__takes_the_best_that_is_usable() {
     let mut router = router(MIDDLE, 5);
     assert_eq!(forwarded(&mut router, 0, &from_1(9, 0)).0, 1);
-    assert!(router.set_usable(DeviceId(1), mac(3), false));
-    assert!(!router.set_usable(DeviceId(1), mac(3), false), "nothing new");
+    assert!(router.set_use(DeviceId(1), mac(3), HopUse::LastResort));
+    assert!(!router.set_use(DeviceId(1), mac(3), HopUse::LastResort), "nothing new");
     let (device, out) = forwarded(&mut router, 0, &from_1(9, 0));
     assert_eq!((device, &out[..6]), (0, &mac(2).0[..]));
     assert_eq!(dropped(&mut router, 0, &from_1(7, 0)), ForwardDrop::AllDown);
     assert_eq!(forwarded(&mut router, 0, &from_1(3, 0)).0, 1, "3 itself may be alive");
-    assert!(router.set_usable(DeviceId(1), mac(3), true));
+    assert!(router.set_use(DeviceId(1), mac(3), HopUse::All));
     assert_eq!(forwarded(&mut router, 0, &from_1(9, 0)).0, 1);
+    // Without a carrier nothing reaches 3.
+    assert!(router.set_carrier(DeviceId(1), false) && !router.set_carrier(DeviceId(1), false));
+    for (dst, expected) in [(9, Ok(2)), (7, Err(())), (3, Err(()))] {
+        let flow = Flow { src: 1, dst, src_port: 1, dst_port: 2 };
+        let next = router.next_hop(node(dst), flow, None).map(|hop| hop.node.number());
+        assert_eq!(next.map_err(drop), expected, "{dst}");
+    }
+    assert!(router.set_carrier(DeviceId(1), true));
+    assert_eq!(forwarded(&mut router, 0, &from_1(9, 0)).0, 1);
+}
+
+/// Where node 3 is reached directly, and by 2 as a backup.
+const DETOUR: &str = "5 02:00:00:00:00:a0 eth0\n1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n\
+                      3 02:00:00:00:00:03 eth1, via 2 metric 1\n9 via 3, via 2 metric 1\n";
+
+//= PRP-FWD-3, type=test
+#[test]
+fn next_hop__a_neighbour_whose_router_has_stopped_gets_its_own_frames_and_no_others() {
+    let mut router = router(DETOUR, 5);
+    let next = |router: &Forwarder, dst, from| {
+        let flow = Flow { src: 1, dst, src_port: 1, dst_port: 2 };
+        router.next_hop(node(dst), flow, from).map(|hop| hop.node.number())
+    };
+    let by_2 = Some((DeviceId(0), mac(2).into()));
+    // Expect: the way round for what it would forward, in each case.
+    for (hop_use, itself) in [(HopUse::Itself, 3), (HopUse::LastResort, 2)] {
+        router.set_use(DeviceId(1), mac(3), hop_use);
+        let found = [(3, None), (9, None), (3, by_2)].map(|(dst, from)| next(&router, dst, from));
+        // What 2 has sent here does not go back: 3 itself may be alive.
+        assert_eq!(found, [Ok(itself), Ok(2), Ok(3)], "{hop_use:?}");
+    }
+    router.set_carrier(DeviceId(1), false);
+    assert_eq!(next(&router, 3, by_2), Ok(2), "nothing reaches 3 from here");
 }
 
 //= PRP-FWD-3, type=test
@@ -170,7 +203,7 @@ fn next_hop__goes_back_only_where_no_other_is_left() {
     let frame = sealed(head(7, 9, mac(3), mac(0xa1), 1), &[]);
     let (device, out) = forwarded(&mut router, 1, &frame);
     assert_eq!((device, &out[..6]), (0, &mac(2).0[..]));
-    router.set_usable(DeviceId(0), mac(2), false);
+    router.set_use(DeviceId(0), mac(2), HopUse::LastResort);
     let (device, out) = forwarded(&mut router, 1, &frame);
     assert_eq!((device, &out[..6]), (1, &mac(3).0[..]));
 }
@@ -300,7 +333,7 @@ fn answer__routers_report_where_echoes_ended() {
     let kind = |router: &mut Forwarder, frame: &[u8]| answer_to(router, frame).map(|a| a.1.kind);
     assert_eq!(kind(&mut router, &echo(7, 15)), Some(NodeKind::TimeExceeded));
     assert_eq!(kind(&mut router, &echo(12, 0)), Some(NodeKind::Unreachable));
-    router.set_usable(DeviceId(1), mac(3), false);
+    router.set_use(DeviceId(1), mac(3), HopUse::LastResort);
     assert_eq!(kind(&mut router, &echo(7, 0)), Some(NodeKind::Unreachable));
 }
 
@@ -359,7 +392,7 @@ fn no_onward_route__is_reported_to_clients_that_ask_for_a_node_unknown() {
         assert_eq!(answered(&mut router, &frame), None);
     }
     // The way may be up again soon.
-    router.set_usable(DeviceId(1), mac(3), false);
+    router.set_use(DeviceId(1), mac(3), HopUse::LastResort);
     assert_eq!(answered(&mut router, &of(7, Flags::CREQ, &offer.emit())), None);
 }
 
@@ -458,25 +491,35 @@ proptest! {
     }
 }
 
-/// A router with random ways to 9 by 1, 2, 3 and 4, of which some are down: metrics, and whether
-/// they are usable.
-fn arb_hops() -> impl Strategy<Value = [(u16, bool); 4]> {
-    proptest::array::uniform4((0..3u16, proptest::bool::weighted(0.7)))
+/// A router with random ways to 9 by 1, 2, 3 and 4, of which some are down: metrics, and the frames
+/// that each is sent; and whether each device has a carrier.
+fn arb_hops() -> impl Strategy<Value = ([(u16, HopUse); 4], [bool; 2])> {
+    let hop_use = prop_oneof![
+        4 => Just(HopUse::All),
+        1 => Just(HopUse::Itself),
+        1 => Just(HopUse::LastResort),
+    ];
+    (
+        proptest::array::uniform4((0..3u16, hop_use)),
+        proptest::array::uniform2(proptest::bool::weighted(0.9)),
+    )
 }
 
-fn router_by(unusable: [(u16, bool); 4], mtu: u32) -> Forwarder {
-    let via: Vec<String> = (1..)
-        .zip(unusable)
-        .map(|(n, (metric, _))| alloc::format!("via {n} metric {metric}"))
-        .collect();
+fn router_by((hops, carriers): ([(u16, HopUse); 4], [bool; 2]), mtu: u32) -> Forwarder {
+    let via: Vec<String> =
+        (1..).zip(hops).map(|(n, (metric, _))| alloc::format!("via {n} metric {metric}")).collect();
     let text = alloc::format!(
-        "5 02:00:00:00:00:a0 eth0\n1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n\
-         3 02:00:00:00:00:03 eth1\n4 02:00:00:00:00:04 eth1 mtu={mtu}\n9 {}\n",
+        "5 02:00:00:00:00:a0 eth0\n1 02:00:00:00:00:01 eth0, via 3 metric 1\n\
+         2 02:00:00:00:00:02 eth0\n3 02:00:00:00:00:03 eth1, via 2 metric 1\n\
+         4 02:00:00:00:00:04 eth1 mtu={mtu}\n9 {}\n",
         via.join(", ")
     );
     let mut router = router(&text, 5);
-    for (n, (_, usable)) in (1..).zip(unusable) {
-        router.set_usable(DeviceId(u16::from(n > 2)), mac(n), usable);
+    for (n, (_, hop_use)) in (1..).zip(hops) {
+        router.set_use(DeviceId(u16::from(n > 2)), mac(n), hop_use);
+    }
+    for (device, carrier) in (0..).zip(carriers) {
+        router.set_carrier(DeviceId(device), carrier);
     }
     router
 }
@@ -485,11 +528,11 @@ proptest! {
     //= PRP-FWD-3, PRP-FWD-4, type=test
     #[test]
     fn settled__is_what_every_frame_gets(
-        unusable in arb_hops(),
+        hops in arb_hops(),
         mtu in 1000..2000u32,
         src_port in any::<u16>(),
     ) {
-        let router = router_by(unusable, mtu);
+        let router = router_by(hops, mtu);
         for dst in [1, 2, 3, 4, 5, 9, 12] {
             let flow = Flow { src: 1, dst, src_port, dst_port: 80 };
             let hop = |from| router.next_hop(node(dst), flow, from).ok();
@@ -507,8 +550,8 @@ proptest! {
                 if !among || settled.back {
                     prop_assert_eq!(hop(Some(from)), Some(chosen), "{} from {:?}", dst, from);
                 } else {
-                    let away = hop(Some(from)).filter(|hop| (hop.device, hop.addr) != from);
-                    prop_assert!(away.is_some(), "{} from {:?}", dst, from);
+                    let next = hop(Some(from)).map(|hop| (hop.device, hop.addr));
+                    prop_assert!(next != Some(from), "{} from {:?}", dst, from);
                 }
             }
             let room = |hop: &NextHop| if hop.addr == mac(4).into() { mtu.min(1500) } else { 1500 };
@@ -525,9 +568,14 @@ fn revision__tells_of_every_change_and_of_nothing_else() {
     let mut is_new =
         |router: &Forwarder| core::mem::replace(&mut seen, router.revision()) != router.revision();
     forwarded(&mut router, 0, &from_1(7, 0));
-    router.set_usable(DeviceId(1), mac(3), true);
+    router.set_use(DeviceId(1), mac(3), HopUse::All);
+    router.set_carrier(DeviceId(1), true);
     assert!(!is_new(&router));
-    router.set_usable(DeviceId(1), mac(3), false);
+    router.set_use(DeviceId(1), mac(3), HopUse::Itself);
+    assert!(is_new(&router));
+    router.set_use(DeviceId(1), mac(3), HopUse::LastResort);
+    assert!(is_new(&router));
+    router.set_carrier(DeviceId(1), false);
     assert!(is_new(&router));
     let routes = router.routes().clone();
     router.set_routes(routes);

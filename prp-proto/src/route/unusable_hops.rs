@@ -45,61 +45,110 @@ const fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
+/// The frames that a next hop may be sent.
+#[derive(Copy, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum HopUse {
+    /// All.
+    All,
+    /// Those for the neighbour itself: its router has stopped on purpose, and forwards none.
+    Itself,
+    /// Those for the neighbour itself where no other next hop is left: its router is dead.
+    LastResort,
+}
+
 /// What is known of next hops. Few are down at any time, and mostly none.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct UnusableHops {
-    hops: Vec<(DeviceId, LinkAddr)>,
+    /// Those that may not be sent all frames.
+    hops: Vec<(DeviceId, LinkAddr, HopUse)>,
+    /// Without a carrier.
     devices: Vec<DeviceId>,
 }
 
 impl UnusableHops {
-    /// Next hops, and devices with all that they reach, that are not to be used.
-    pub fn without(hops: Vec<(DeviceId, LinkAddr)>, devices: Vec<DeviceId>) -> Self {
+    /// Next hops that may not be sent all frames, and devices by which nothing is to be sent.
+    pub fn without(hops: Vec<(DeviceId, LinkAddr, HopUse)>, devices: Vec<DeviceId>) -> Self {
         Self { hops, devices }
     }
 
-    /// Sets whether a next hop may be used; whether that is new.
-    pub fn set_usable(
+    /// Sets the frames that a next hop may be sent; whether that is new.
+    pub fn set_use(
         &mut self,
         device: DeviceId,
         addr: impl Into<LinkAddr>,
-        usable: bool,
+        hop_use: HopUse,
     ) -> bool {
         let addr = addr.into();
-        let known = self.hops.iter().position(|hop| *hop == (device, addr));
+        let known = self.hops.iter().position(|hop| (hop.0, hop.1) == (device, addr));
+        match (known, hop_use) {
+            (None, HopUse::All) => return false,
+            (None, hop_use) => self.hops.push((device, addr, hop_use)),
+            (Some(at), HopUse::All) => drop(self.hops.swap_remove(at)),
+            (Some(at), hop_use) => {
+                return core::mem::replace(&mut self.hops[at].2, hop_use) != hop_use;
+            }
+        }
+        true
+    }
+
+    /// Sets whether anything is to be sent by a device; whether that is new.
+    pub fn set_device_usable(&mut self, device: DeviceId, usable: bool) -> bool {
+        let known = self.devices.iter().position(|known| *known == device);
         match (known, usable) {
-            (Some(at), true) => drop(self.hops.swap_remove(at)),
-            (None, false) => self.hops.push((device, addr)),
+            (Some(at), true) => drop(self.devices.swap_remove(at)),
+            (None, false) => self.devices.push(device),
             _ => return false,
         }
         true
     }
 
-    /// Whether the next hop that has `addr` may be used.
-    pub fn is_usable(&self, device: DeviceId, addr: impl Into<LinkAddr>) -> bool {
-        let addr = addr.into();
-        !self.hops.iter().any(|(at, hop)| *at == device && hop.covers(addr))
-            && !self.devices.contains(&device)
+    /// Whether frames may be sent by `device`.
+    pub fn is_device_usable(&self, device: DeviceId) -> bool {
+        !self.devices.contains(&device)
     }
 
-    /// The next hop among `hops`, the best first, for frames of `flow` that router `router` has got
-    /// from `from`: the best that is usable, and not back to `from` while there is another; among
-    /// equals by the flow's hash. None if none is usable.
+    /// The frames that `hop` may be sent, as far as its device has a carrier.
+    pub fn hop_use(&self, hop: &NextHop) -> HopUse {
+        let known = self.hops.iter().find(|known| (known.0, known.1) == (hop.device, hop.addr));
+        known.map_or(HopUse::All, |known| known.2)
+    }
+
+    /// Whether `hop` may be sent frames for `node`.
+    pub fn is_usable(&self, hop: &NextHop, node: NodeId) -> bool {
+        self.is_device_usable(hop.device)
+            && match self.hop_use(hop) {
+                HopUse::All => true,
+                HopUse::Itself => hop.node == node,
+                HopUse::LastResort => false,
+            }
+    }
+
+    /// Whether `hop` is `node` itself, which may be sent its own frames where nothing better is
+    /// left.
+    pub fn is_last_resort(&self, hop: &NextHop, node: NodeId) -> bool {
+        hop.node == node && self.is_device_usable(hop.device)
+    }
+
+    /// The next hop among `hops`, the best first, for frames of `flow` to `node` that router
+    /// `router` has got from `from`: the best that is usable, and not back to `from`; among equals
+    /// by the flow's hash; then `node` itself; then back. None if none of these is usable.
     pub fn choose<'a>(
         &self,
         hops: &'a [NextHop],
         router: NodeId,
+        node: NodeId,
         flow: Flow,
         from: Option<(DeviceId, LinkAddr)>,
     ) -> Option<&'a NextHop> {
-        let usable = |hop: &&NextHop| self.is_usable(hop.device, hop.addr);
+        let usable = |hop: &&NextHop| self.is_usable(hop, node);
         let onward = |hop: &&NextHop| {
             from.is_none_or(|(device, addr)| hop.device != device || !hop.addr.covers(addr))
         };
         let Some(best) = hops.iter().filter(usable).find(onward) else {
+            let itself = hops.iter().filter(onward).find(|hop| self.is_last_resort(hop, node));
             // A frame may go back if there is no other way: the neighbour will not send it here
             // again if it has another way, and if it has none the hop limit ends it.
-            return hops.iter().find(usable);
+            return itself.or_else(|| hops.iter().find(usable));
         };
         let equals =
             || hops.iter().filter(usable).filter(onward).filter(|hop| hop.metric == best.metric);
@@ -110,38 +159,47 @@ impl UnusableHops {
         equals().nth(flow.hash(router) as usize % count)
     }
 
-    /// Those among `hops`, the best first, of which [`Self::choose`] takes one for frames that none
-    /// of them has brought: several share flows by their hash. Also says whether there is no other,
-    /// so that frames go back where they came from.
-    pub fn settled(&self, hops: &[NextHop]) -> (Vec<NextHop>, bool) {
-        let usable = || hops.iter().filter(|hop| self.is_usable(hop.device, hop.addr));
-        let best = usable().next().map(|hop| hop.metric);
-        let equals = usable().filter(|hop| Some(hop.metric) == best).copied().collect();
-        (equals, usable().nth(1).is_none())
+    /// Those among `hops`, the best first, of which [`Self::choose`] takes one for frames to `node`
+    /// that none of them has brought: several share flows by their hash. Also says whether the only
+    /// one takes those too that it has brought.
+    pub fn settled(&self, hops: &[NextHop], node: NodeId) -> (Vec<NextHop>, bool) {
+        let usable = || hops.iter().filter(|hop| self.is_usable(hop, node));
+        let last_resort = || hops.iter().filter(|hop| self.is_last_resort(hop, node));
+        let Some(best) = usable().next() else {
+            return (last_resort().next().copied().into_iter().collect(), false);
+        };
+        let equals = usable().filter(|hop| hop.metric == best.metric).copied().collect();
+        let is_only = usable().nth(1).is_none() && last_resort().all(|hop| hop == best);
+        (equals, is_only)
     }
 
-    /// The next hop for frames of this node's own, of `flow`, after `path_attempts` others have
-    /// failed: at first that of [`Self::choose`], then the others in order, and so on. Where none
-    /// is usable they are tried all the same.
+    /// The next hop for frames of this node's own, of `flow` to `node`, after `path_attempts`
+    /// others have failed: at first that of [`Self::choose`], then the others in order, and so on.
+    /// Where none is usable they are tried all the same.
     pub fn own<'a>(
         &self,
         hops: &'a [NextHop],
         local: NodeId,
+        node: NodeId,
         flow: Flow,
         path_attempts: u8,
     ) -> Option<&'a NextHop> {
-        let first = self.choose(hops, local, flow, None).or_else(|| hops.first())?;
+        let first = self.choose(hops, local, node, flow, None).or_else(|| hops.first())?;
         if path_attempts == 0 {
             return Some(first);
         }
-        let alive = hops.iter().any(|hop| self.is_usable(hop.device, hop.addr));
-        let others = || {
-            hops.iter()
-                .filter(|hop| *hop != first && (!alive || self.is_usable(hop.device, hop.addr)))
+        let usable = |hop: &NextHop| self.is_usable(hop, node);
+        // Usable ones before the last resort, and all in order where there are neither.
+        let last_resort = |hop: &NextHop| !usable(hop) && self.is_last_resort(hop, node);
+        let alive = hops.iter().any(|hop| usable(hop) || last_resort(hop));
+        let ranked = || {
+            let others = hops.iter().filter(|hop| *hop != first);
+            let better = others.clone().filter(|hop| !alive || usable(hop));
+            better.chain(others.filter(|hop| alive && last_resort(hop)))
         };
-        match usize::from(path_attempts) % (others().count() + 1) {
+        match usize::from(path_attempts) % (ranked().count() + 1) {
             0 => Some(first),
-            n => others().nth(n - 1),
+            n => ranked().nth(n - 1),
         }
     }
 }

@@ -6,7 +6,7 @@ use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::endpoint::Device;
 use prp_proto::forward::{FibEntry, Outcome};
 use prp_proto::hosts::Hosts;
-use prp_proto::route::RouteTable;
+use prp_proto::route::{HopUse, RouteTable};
 use prp_proto::wire::{ETHERTYPE, HEADER_LEN};
 
 use super::*;
@@ -129,16 +129,21 @@ fn agrees(bench: &Bench, forwarder: &Forwarder, device: usize, frame: &[u8]) -> 
     on
 }
 
-/// Ways to 9 by each neighbour, and whether it is usable.
+/// Ways to 9 by each neighbour, and the frames that it is sent.
 fn arb_router() -> impl Strategy<Value = Forwarder> {
-    let hops = proptest::array::uniform4((0..4u16, proptest::bool::weighted(0.8)));
+    let hop_use = prop_oneof![
+        8 => Just(HopUse::All),
+        1 => Just(HopUse::Itself),
+        1 => Just(HopUse::LastResort),
+    ];
+    let hops = proptest::array::uniform4((0..4u16, hop_use));
     (hops, 172..1600u32).prop_map(|(hops, mtu)| {
         let via: Vec<String> =
             (1..).zip(hops).map(|(n, (metric, _))| format!("via {n} metric {metric}")).collect();
         let mut forwarder =
             router(&format!("9 {} mtu={mtu}\n4000 via 3\n60000 via 3\n", via.join(", ")));
-        for (n, (_, usable)) in (1..).zip(hops) {
-            forwarder.set_usable(DeviceId(u16::from(n > 2)), mac(n), usable);
+        for (n, (_, hop_use)) in (1..).zip(hops) {
+            forwarder.set_use(DeviceId(u16::from(n > 2)), mac(n), hop_use);
         }
         forwarder
     })

@@ -1,6 +1,6 @@
 use prp_proto::addr::MacAddr;
 use prp_proto::endpoint::Device;
-use prp_proto::forward::Flow;
+use prp_proto::forward::{Flow, ForwardDrop};
 use prp_proto::hosts::Hosts;
 use prp_proto::wire::ETHERTYPE;
 
@@ -87,8 +87,29 @@ impl Bench {
 
     /// The neighbour that frames for 9 go to.
     fn next_node(&self) -> u16 {
-        let flow = Flow { src: 1, dst: 9, src_port: 1, dst_port: 1 };
-        self.forwarder.next_hop(node(9), flow, None).unwrap().node.number()
+        self.next_node_to(9).unwrap()
+    }
+
+    /// The neighbour that frames for `dst` go to.
+    fn next_node_to(&self, dst: u16) -> Result<u16, ForwardDrop> {
+        let flow = Flow { src: 1, dst, src_port: 1, dst_port: 1 };
+        self.forwarder.next_hop(node(dst), flow, None).map(|hop| hop.node.number())
+    }
+
+    /// Router `number` stops, and says so.
+    fn stop(&mut self, number: u16) {
+        let goodbye = self.peers.iter().find(|(n, _)| *n == number).unwrap().1.farewell();
+        self.answering.retain(|n| *n != number);
+        let (device, mac) = (DeviceId(number - 2), MacAddr([2, 0, 0, 0, 0, number as u8]));
+        self.neighbours.receive(self.now, device, mac.into(), &goodbye);
+    }
+
+    /// Router `number` starts.
+    fn start(&mut self, number: u16) {
+        let config = LivenessSettings::default().probes.unwrap();
+        let started = Session::new(config, 100 + u32::from(number), self.now);
+        self.peers.iter_mut().find(|(n, _)| *n == number).unwrap().1 = started;
+        self.answering.push(number);
     }
 
     fn changes(&self) -> Vec<u64> {
@@ -143,16 +164,45 @@ fn poll__silence_of_a_router_that_was_up_is_its_death() {
     assert_eq!((bench.next_node(), bench.changes()), (2, vec![2, 0, 0]));
 }
 
+//= PRP-LIVE-4, type=test
 #[test]
-fn poll__a_router_that_announces_its_end_is_not_dead() {
+fn poll__a_router_that_has_stopped_gets_its_own_frames_alone() {
     let mut bench = Bench::new();
-    bench.answering = vec![2];
+    bench.answering = vec![2, 3];
     bench.run(2_000);
-    let goodbye = bench.peers[0].1.farewell();
-    bench.answering.clear();
-    bench.neighbours.receive(bench.now, DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]).into(), &goodbye);
-    bench.run(5_000);
-    assert_eq!((bench.next_node(), bench.changes()), (2, vec![0; 3]));
+    bench.stop(2);
+    bench.run(1);
+    assert_eq!((bench.next_node(), bench.next_node_to(2)), (3, Ok(2)));
+    bench.run(60_000);
+    assert_eq!((bench.next_node(), bench.next_node_to(2)), (3, Ok(2)));
+    // It is back, and has not failed: no pause.
+    bench.start(2);
+    bench.run(10);
+    assert_eq!(bench.next_node(), 2);
+    // Where it was the only one left, what it would forward goes nowhere.
+    bench.stop(2);
+    bench.stop(3);
+    bench.run(1);
+    assert_eq!(bench.next_node_to(9), Err(ForwardDrop::AllDown));
+    assert_eq!((bench.next_node_to(2), bench.next_node_to(3)), (Ok(2), Ok(3)));
+}
+
+/// A router that stops, is started again and then dies, or loses its link, has failed.
+#[test]
+fn poll__a_failure_after_a_stop_is_a_failure() {
+    let mut bench = Bench::new();
+    bench.answering = vec![2, 3];
+    bench.run(2_000);
+    bench.stop(2);
+    bench.run(50);
+    bench.carrier[0] = false;
+    bench.run(50);
+    bench.carrier[0] = true;
+    bench.start(2);
+    bench.run(900);
+    assert_eq!(bench.next_node(), 3, "the link has come back just now");
+    bench.run(200);
+    assert_eq!(bench.next_node(), 2);
 }
 
 /// Over UDP a route has the node's own port, and its router sends from one of the following.

@@ -6,6 +6,7 @@ use prp_node::registry::Registration;
 use prp_node::{DownHop, Ledger};
 use prp_proto::addr::{MacAddr, NodeId, PrpAddr};
 use prp_proto::endpoint::ConnectionChange;
+use prp_proto::route::HopUse;
 
 use super::*;
 
@@ -159,7 +160,11 @@ fn announce__at_first_and_when_it_changes() {
     let mut process = process(&mut registry, USER);
     assert!(process.receive().unwrap().ledger.is_some());
     assert_eq!(process.receive().unwrap().down, Some(DownHops::default()));
-    let down = DownHops(vec![DownHop { device: "eth0".into(), addr: MacAddr([2; 6]).into() }]);
+    let down = DownHops(vec![DownHop {
+        device: "eth0".into(),
+        addr: MacAddr([2; 6]).into(),
+        hop_use: HopUse::LastResort,
+    }]);
     registry.announce(now, &down);
     assert_eq!(process.receive().unwrap().down, Some(down.clone()));
     registry.announce(now, &down);

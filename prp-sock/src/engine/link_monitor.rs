@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use prp_node::DownHops;
+use prp_node::{DownHop, DownHops};
 use prp_proto::addr::DeviceId;
 use prp_proto::route::UnusableHops;
 use prp_proto::time::Instant;
@@ -49,8 +49,8 @@ impl LinkMonitor {
             let at = engine.device_names().iter().position(|known| known == name)?;
             Some(DeviceId(at as u16))
         };
-        let hops =
-            announced.0.iter().filter_map(|hop| Some((id(&hop.device)?, hop.addr))).collect();
+        let known = |hop: &DownHop| Some((id(&hop.device)?, hop.addr, hop.hop_use));
+        let hops = announced.0.iter().filter_map(known).collect();
         let unusable = UnusableHops::without(hops, self.down.keys().copied().collect());
         if unusable != self.unusable {
             self.unusable = unusable.clone();

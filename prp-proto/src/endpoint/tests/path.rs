@@ -6,7 +6,7 @@ use crate::addr::{DeviceId, MacAddr};
 use crate::config::EndpointConfig;
 use crate::endpoint::{Device, Endpoint, TracePoint};
 use crate::hosts::Hosts;
-use crate::route::{RouteTable, UnusableHops};
+use crate::route::{HopUse, RouteTable, UnusableHops};
 use crate::time::Instant;
 use crate::wire::{NodeBlock, NodeKind, sealed};
 
@@ -233,7 +233,8 @@ fn path__without_repeats_stays_while_a_segment_is_in_flight() {
 fn path__next_hops_that_are_down_are_not_used_until_they_are_back() {
     let mut net = Net::new([1500; 2]);
     let (c, s) = net.established();
-    let hop = (DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]).into());
+    let mac = MacAddr([2, 0, 0, 0, 0, 2]);
+    let hop = (DeviceId(0), mac.into(), HopUse::LastResort);
     for unusable in [
         UnusableHops::without([hop].to_vec(), Vec::new()),
         UnusableHops::without(Vec::new(), [DeviceId(0)].to_vec()),
@@ -251,6 +252,28 @@ fn path__next_hops_that_are_down_are_not_used_until_they_are_back() {
         .set_unusable_hops(UnusableHops::without(Vec::new(), [DeviceId(0), DeviceId(1)].to_vec()));
     assert_eq!(net.current_path(0, c), 0);
     assert!(net.transfer(0, c, s, 100_000));
+}
+
+/// PRP-WAY-2: the router of a neighbour is dead, and what goes round does not arrive. The neighbour
+/// itself is alive.
+#[test]
+fn path__a_neighbour_whose_router_is_dead_is_tried_last() {
+    for from in 0..2 {
+        let mut net = Net::new([1500; 2]);
+        let (c, s) = net.established();
+        let (ours, theirs) = if from == 0 { (c, s) } else { (s, c) };
+        let hop = (DeviceId(0), net.ends[from].current_path(ours).unwrap().1, HopUse::LastResort);
+        net.ends[from].set_unusable_hops(UnusableHops::without([hop].to_vec(), Vec::new()));
+        assert_eq!(net.current_path(from, ours), 1, "from {from}");
+        net.dead[1] = true;
+        assert!(net.transfer(from, ours, theirs, 100_000), "from {from}");
+        assert_eq!(net.current_path(from, ours), 0, "from {from}");
+        // Expect: also if only the peer's frames say that it is alive (PRP-WAY-3).
+        net.ends[from].set_unusable_hops(UnusableHops::default());
+        net.ends[from].set_unusable_hops(UnusableHops::without([hop].to_vec(), Vec::new()));
+        assert!(net.transfer(1 - from, theirs, ours, 100_000), "from {from}");
+        assert_eq!(net.current_path(from, ours), 0, "from {from}");
+    }
 }
 
 /// PRP-WAY-5: a way that takes less is no trap.

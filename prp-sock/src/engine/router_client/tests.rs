@@ -2,6 +2,7 @@ use std::os::unix::net::UnixStream;
 
 use prp_node::DownHop;
 use prp_proto::addr::MacAddr;
+use prp_proto::route::HopUse;
 
 use super::*;
 use crate::testing::Pair;
@@ -14,7 +15,11 @@ fn poll__a_router_that_says_nothing_does_not_keep_the_thread_busy() {
     ours.set_nonblocking(true).unwrap();
     let mut client = RouterClient::new();
     client.link = Some(CloseOnFork::new(Registration::new(ours)));
-    client.down = DownHops(vec![DownHop { device: "eth0".into(), addr: MacAddr([2; 6]).into() }]);
+    client.down = DownHops(vec![DownHop {
+        device: "eth0".into(),
+        addr: MacAddr([2; 6]).into(),
+        hop_use: HopUse::LastResort,
+    }]);
     client.forget_at = Some(Instant::ZERO);
     assert_eq!(client.poll(pair.alpha.engine()), None);
     assert_eq!(client.down, DownHops::default(), "what the last router said is forgotten");
