@@ -33,6 +33,18 @@ impl TxBacklog {
         self.frames.push_back((to, frame));
     }
 
+    /// Has each frame go to what `renumber` says is now the address that it is for; how many frames
+    /// are dropped, since it has none.
+    pub fn renumber(&mut self, renumber: impl Fn(LinkAddr) -> Option<LinkAddr>) -> usize {
+        let before = self.frames.len();
+        self.frames.retain_mut(|(to, _)| {
+            let new = renumber(*to);
+            *to = new.unwrap_or(*to);
+            new.is_some()
+        });
+        before - self.frames.len()
+    }
+
     /// Sends to `io`, up to `at_once` frames by a call, until it takes no more; whether none waits
     /// any longer. `note` is told of each call, and the bytes of the frame that was too large, if
     /// one was.
@@ -54,5 +66,27 @@ impl TxBacklog {
             }
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prp_proto::addr::UdpPeer;
+
+    use super::*;
+
+    #[test]
+    fn renumber__frames_go_where_they_should_or_nowhere() {
+        let udp = |peer| LinkAddr::Udp { peer: UdpPeer(peer), port: 5230 };
+        let mut backlog = TxBacklog::default();
+        for peer in [3, 4, 3, 5] {
+            backlog.push(udp(peer), [&[peer as u8], &[], &[], &[]]);
+        }
+        let new = |addr| {
+            if addr == udp(4) { None } else { Some(udp(if addr == udp(3) { 5 } else { 3 })) }
+        };
+        assert_eq!(backlog.renumber(new), 1);
+        let left: Vec<_> = backlog.frames.iter().map(|(to, frame)| (*to, frame[0])).collect();
+        assert_eq!(left, [(udp(5), 3), (udp(5), 3), (udp(3), 5)]);
     }
 }

@@ -3,8 +3,9 @@
 //! A process that connects gets a file in memory, its *ledger*. It writes a row when a connection
 //! is established and clears it when the connection is over; the router reads the rows when the
 //! process has ended. The router gets no message for a connection, and does nothing for a frame.
-//! The router tells which next hops are not to be sent all frames. A process tells the router nothing at all:
-//! what a stranger sends is never received. Both are on one machine, and so use its byte order.
+//! The router tells which next hops are not to be sent all frames. A process tells the router
+//! nothing at all: what a stranger sends is never received. Both are on one machine, and so use its
+//! byte order.
 
 mod down_hops;
 mod ledger;

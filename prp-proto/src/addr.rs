@@ -5,6 +5,7 @@ mod serde;
 
 use alloc::format;
 use core::fmt;
+use core::net::SocketAddr;
 use core::num::NonZeroU16;
 use core::str::FromStr;
 
@@ -316,6 +317,32 @@ impl fmt::Display for LinkAddr {
 }
 
 impl From<MacAddr> for LinkAddr {
+    fn from(mac: MacAddr) -> Self {
+        Self::Ethernet(mac)
+    }
+}
+
+/// Where a neighbour is, in terms that no prphosts changes: a [`LinkAddr`] has the number that one
+/// reading of the file gives an IP address, and means another host by the next one.
+#[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug)]
+pub enum StationAddr {
+    /// A station on an Ethernet segment.
+    Ethernet(MacAddr),
+    /// A UDP address and port.
+    Udp(SocketAddr),
+}
+
+impl fmt::Display for StationAddr {
+    /// As prphosts has it, with the port always.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ethernet(mac) => mac.fmt(f),
+            Self::Udp(addr) => write!(f, "udp:{addr}"),
+        }
+    }
+}
+
+impl From<MacAddr> for StationAddr {
     fn from(mac: MacAddr) -> Self {
         Self::Ethernet(mac)
     }

@@ -7,9 +7,8 @@ mod fault;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use core::net::SocketAddr;
 
-use crate::addr::{DeviceId, LinkAddr, MacAddr, NodeId};
+use crate::addr::{DeviceId, LinkAddr, NodeId, StationAddr};
 use crate::hosts::{Entry, HopTarget, Hosts};
 use crate::route::{NextHop, NoRoute, Route, RouteTable};
 use crate::wire::Flags;
@@ -21,7 +20,7 @@ pub use fault::{Fault, FaultKind, Fix};
 pub struct Cluster {
     members: BTreeMap<NodeId, Member>,
     /// Whose own an address is: on different segments it may be several nodes'.
-    owners: BTreeMap<Address, Vec<NodeId>>,
+    owners: BTreeMap<StationAddr, Vec<NodeId>>,
 }
 
 /// A node with its file.
@@ -40,13 +39,6 @@ pub struct Asymmetry {
     pub back: Vec<NodeId>,
 }
 
-/// An address as all files have it: they number IP addresses each in its own order.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Address {
-    Ethernet(MacAddr),
-    Udp(SocketAddr),
-}
-
 /// A frame's arrival: the neighbour it came from.
 type Neighbour = (DeviceId, LinkAddr);
 
@@ -63,7 +55,7 @@ impl Cluster {
             (node, Member { hosts, routes })
         };
         let members: BTreeMap<_, _> = files.into_iter().map(member).collect();
-        let mut owners: BTreeMap<Address, Vec<NodeId>> = BTreeMap::new();
+        let mut owners: BTreeMap<StationAddr, Vec<NodeId>> = BTreeMap::new();
         for (node, member) in &members {
             for address in member.hosts.entry(*node).into_iter().flat_map(own_addresses) {
                 owners.entry(address).or_default().push(*node);
@@ -160,11 +152,7 @@ impl Cluster {
     /// Whether frames of `member` reach the next hop they are sent to.
     fn arrives(&self, member: &Member, hop: &NextHop) -> Result<(), FaultKind> {
         let next = hop.node;
-        let address = match hop.addr {
-            LinkAddr::Ethernet(mac) => Some(Address::Ethernet(mac)),
-            addr @ LinkAddr::Udp { .. } => member.hosts.socket_addr(addr).map(Address::Udp),
-        };
-        let owners = address.and_then(|address| self.owners.get(&address));
+        let owners = member.routes.station(hop.addr).and_then(|address| self.owners.get(&address));
         let owners = owners.map_or(&[][..], Vec::as_slice);
         if let [owner, ..] = *owners
             && !owners.contains(&next)
@@ -198,11 +186,11 @@ impl Cluster {
 }
 
 /// The addresses on a node's line that are its own: those of its best ways (SPEC PRP-ROUTE-0).
-fn own_addresses(entry: Entry<'_>) -> impl Iterator<Item = Address> + '_ {
+fn own_addresses(entry: Entry<'_>) -> impl Iterator<Item = StationAddr> + '_ {
     let best = entry.hops().map(|hop| hop.metric).min();
     entry.hops().filter(move |hop| Some(hop.metric) == best).filter_map(|hop| match hop.target {
-        HopTarget::Direct { mac, .. } => Some(Address::Ethernet(mac)),
-        HopTarget::Udp(addr) => Some(Address::Udp(addr)),
+        HopTarget::Direct { mac, .. } => Some(StationAddr::Ethernet(mac)),
+        HopTarget::Udp(addr) => Some(StationAddr::Udp(addr)),
         HopTarget::Via(_) => None,
     })
 }

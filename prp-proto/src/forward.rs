@@ -111,8 +111,10 @@ impl Forwarder {
         &mut self.stats
     }
 
-    /// Puts other routes in force: from the next frame on, all at once.
+    /// Puts other routes in force: from the next frame on, all at once. What is known of next hops
+    /// stays.
     pub fn set_routes(&mut self, routes: RouteTable) {
+        self.unusable = self.unusable.renumbered(&self.routes, &routes);
         self.routes = routes;
         self.revision += 1;
     }

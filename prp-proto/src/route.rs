@@ -13,8 +13,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 use core::mem::size_of_val;
+use core::net::{IpAddr, SocketAddr};
 
-use crate::addr::{DeviceId, LinkAddr, NodeId};
+use crate::addr::{DeviceId, LinkAddr, NodeId, StationAddr, UdpPeer};
 use crate::hosts::Hosts;
 
 /// Most next hops kept for a node; the worst ones of more are left out (SPEC PRP-ROUTE-2).
@@ -28,6 +29,8 @@ pub struct RouteTable {
     slots: Box<[TableEntry]>,
     /// The lists that slots point into, one after another.
     hops: Box<[NextHop]>,
+    /// The IP addresses of prphosts, by their numbers.
+    udp_peers: Box<[IpAddr]>,
     choice: bool,
 }
 
@@ -121,6 +124,37 @@ impl RouteTable {
         hops.iter().any(|hop| hop.device == device && hop.addr.covers(from))
     }
 
+    /// Where `addr` is, an address of these routes; none if they have no such number.
+    pub fn station(&self, addr: LinkAddr) -> Option<StationAddr> {
+        match addr {
+            LinkAddr::Ethernet(mac) => Some(StationAddr::Ethernet(mac)),
+            LinkAddr::Udp { peer, port } => {
+                let ip = *self.udp_peers.get(usize::from(peer.0))?;
+                Some(StationAddr::Udp(SocketAddr::new(ip, port)))
+            }
+        }
+    }
+
+    /// The address by which these routes know `station`; none if prphosts does not have it.
+    pub fn link_addr(&self, station: StationAddr) -> Option<LinkAddr> {
+        match station {
+            StationAddr::Ethernet(mac) => Some(LinkAddr::Ethernet(mac)),
+            StationAddr::Udp(addr) => {
+                let at = self.udp_peers.iter().position(|ip| *ip == addr.ip())?;
+                Some(LinkAddr::Udp { peer: UdpPeer(at as u16), port: addr.port() })
+            }
+        }
+    }
+
+    /// The address by which these routes know what `addr` was by the routes `before`; none if
+    /// prphosts no longer has it.
+    pub fn renumber(&self, before: &Self, addr: LinkAddr) -> Option<LinkAddr> {
+        match addr {
+            LinkAddr::Ethernet(_) => Some(addr),
+            LinkAddr::Udp { .. } => self.link_addr(before.station(addr)?),
+        }
+    }
+
     /// Every next hop of any route, each address on a device once: the neighbours this
     /// machine sends to.
     pub fn neighbours(&self) -> Vec<NextHop> {
@@ -142,7 +176,7 @@ impl RouteTable {
 
     /// Heap bytes held, without the allocator's own overhead.
     pub fn heap_size(&self) -> usize {
-        size_of_val(&*self.slots) + size_of_val(&*self.hops)
+        size_of_val(&*self.slots) + size_of_val(&*self.hops) + size_of_val(&*self.udp_peers)
     }
 }
 

@@ -72,7 +72,7 @@ mod tests {
 
     /// A router on UDP, and the node's own port, which it holds. Tests run at the same time: each
     /// has a node and a port that no other test has.
-    fn router(node: u16, port: u16) -> (Router, Hosts, SocketAddr) {
+    fn router(node: u16, port: u16) -> (Router, SocketAddr) {
         let text = format!("1 udp:127.0.0.1:{port}\n2 udp:127.0.0.2:{port}\n");
         let hosts = Hosts::parse(text.as_bytes()).expect("no mistake");
         let local = NodeId::new(node).expect("a node");
@@ -85,12 +85,12 @@ mod tests {
         let link = Link::new("udp", DeviceIo::Udp(Box::new(io)));
         let mut router = Router::new(forwarder, vec![link]).expect("a Unix socket");
         router.node_port = Some(port);
-        (router, hosts, own.0)
+        (router, own.0)
     }
 
     #[test]
     fn note_received__what_a_device_has_lost_is_an_overrun() {
-        let (mut router, ..) = router(65_041, 17_830);
+        let (mut router, _) = router(65_041, 17_830);
         let device: Box<dyn FrameIo> = Box::new(LimitedDevice::new(0).expect("a pipe"));
         router.links.push(Link::new("eth0", device));
         router.poll(Instant::ZERO).expect("a socket");
@@ -101,7 +101,7 @@ mod tests {
     /// What is too short, carries no packet, or comes from no node is counted in each form.
     #[test]
     fn of_udp__every_counter_is_in_each_form() {
-        let (mut router, hosts, own) = router(65_040, 17_730);
+        let (mut router, own) = router(65_040, 17_730);
         let stranger = UdpSocket::bind("127.0.0.9:0").expect("an address of this machine");
         for bytes in [&b"no packet"[..], &[]] {
             stranger.send_to(bytes, own).expect("it is there");
@@ -112,7 +112,7 @@ mod tests {
             router.poll(Instant::ZERO).expect("a socket");
         }
         let json = report::counters(&router);
-        let text = metrics::text(&mut router, &hosts, &Neighbours::default(), 0, 0);
+        let text = metrics::text(&mut router, &Neighbours::default(), 0, 0);
         for (name, _) in UdpCounters::default().counters() {
             let count = u64::from(["unaddressed", "too_short"].contains(&name));
             assert_eq!(json["udp"][name], count, "{name}: {json}");

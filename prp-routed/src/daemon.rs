@@ -32,7 +32,7 @@ use crate::notify::ServiceManager;
 use crate::rate_meter::{NAP, RateMeter};
 use crate::router::Router;
 use crate::settings::Settings;
-use crate::table::{Table, address_text};
+use crate::table::Table;
 use loader::{Loader, ReloadRequest};
 
 /// How often a router that is always busy does everything else.
@@ -153,16 +153,14 @@ impl Daemon {
         let down: Vec<bool> = names.map(|name| !self.carrier.is_up(name)).collect();
         let up = |device: DeviceId| down.get(usize::from(device.0)).is_none_or(|down| !down);
         let mut probes = Vec::new();
-        let (forwarder, hosts) = (&mut self.router.forwarder, self.table.file.hosts());
         self.neighbours.poll(
             now,
-            forwarder,
+            &mut self.router.forwarder,
             up,
             |probe| probes.push(probe),
             |neighbour| {
                 let (node, usable) = (neighbour.hop.node.number(), neighbour.usable);
-                let address = address_text(hosts, neighbour.hop.addr);
-                warn!(neighbour = node, address, usable, "neighbour");
+                warn!(neighbour = node, address = %neighbour.station, usable, "neighbour");
             },
         );
         probes.iter().for_each(|probe| self.router.probe(probe));
@@ -174,8 +172,8 @@ impl Daemon {
         let down = self.neighbours.iter().filter(|neighbour| !neighbour.usable);
         let hop = |neighbour: &Neighbour| {
             let link = self.router.links.get(usize::from(neighbour.hop.device.0))?;
-            let (addr, hop_use) = (neighbour.hop.addr, neighbour.hop_use());
-            Some(DownHop { device: link.name().to_owned(), addr, hop_use })
+            let (station, hop_use) = (neighbour.station, neighbour.hop_use());
+            Some(DownHop { device: link.name().to_owned(), station, hop_use })
         };
         let down = DownHops(down.filter_map(hop).collect());
         if down != self.announced {

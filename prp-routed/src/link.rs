@@ -73,6 +73,18 @@ impl Link {
         frames.for_each(|frame| self.enqueue(frame, stats));
     }
 
+    /// Has each frame that waits go to what `renumber` says is now the address that it is for.
+    /// Those for which it has none are dropped, and counted.
+    pub fn renumber(
+        &mut self,
+        renumber: impl Fn(LinkAddr) -> Option<LinkAddr>,
+        stats: &mut ForwardStats,
+    ) {
+        for _ in 0..self.queue.renumber(renumber) {
+            self.counters.lose(0, stats);
+        }
+    }
+
     /// Sends what waits; whether all of it is gone.
     pub fn unstall(&mut self, stats: &mut ForwardStats) -> bool {
         let Self { queue, io, counters, .. } = self;

@@ -5,20 +5,17 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use prp_proto::hosts::Hosts;
 
 use crate::counters::{self, Total};
 use crate::neighbours::Neighbours;
 use crate::report;
 use crate::router::Router;
-use crate::table::address_text;
 
 type Labels = Vec<(&'static str, String)>;
 
 /// The text.
 pub fn text(
     router: &mut Router,
-    hosts: &Hosts,
     neighbours: &Neighbours,
     processes: usize,
     reloads: u64,
@@ -26,11 +23,11 @@ pub fn text(
     let mut registry = Registry::with_prefix("prp_routed");
     totals(&mut registry, router, reloads);
     drops(&mut registry, router);
-    devices(&mut registry, router, hosts);
+    devices(&mut registry, router);
     let usable: Family<Labels, Gauge> = Family::default();
     for neighbour in neighbours.iter() {
         let node = ("node", neighbour.hop.node.to_string());
-        let labels = vec![node, ("mac", address_text(hosts, neighbour.hop.addr))];
+        let labels = vec![node, ("mac", neighbour.station.to_string())];
         usable.get_or_create(&labels).set(i64::from(neighbour.usable));
     }
     registry.register("neighbour_usable", "Whether frames are sent to a neighbour", usable);
@@ -81,10 +78,10 @@ fn drops(registry: &mut Registry, router: &Router) {
     registry.register("dropped_frames", "Frames dropped, by reason", family);
 }
 
-fn devices(registry: &mut Registry, router: &mut Router, hosts: &Hosts) {
+fn devices(registry: &mut Registry, router: &mut Router) {
     let family = Family::<Labels, Counter>::default;
     let (received, sent, lost) = (family(), family(), family());
-    for device in report::devices(router, hosts) {
+    for device in report::devices(router) {
         let labels = vec![("device", device.device)];
         received.get_or_create(&labels).inc_by(device.received);
         sent.get_or_create(&labels).inc_by(device.sent);

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use prp_proto::addr::{DeviceId, LinkAddr, NodeId};
+use prp_proto::addr::{DeviceId, LinkAddr, NodeId, StationAddr};
 use prp_proto::forward::Forwarder;
 use prp_proto::liveness::{LivenessConfig, LivenessState, Session};
 use prp_proto::route::{HopUse, NextHop, RouteTable};
@@ -35,6 +35,8 @@ impl Default for LivenessSettings {
 pub struct Neighbour {
     /// How it is reached.
     pub hop: NextHop,
+    /// Where it is, whatever number routes have for that.
+    pub station: StationAddr,
     /// Other nodes are reached by it, so it had better route.
     pub routes: bool,
     /// Whether all frames are sent to it that it leads to.
@@ -90,12 +92,14 @@ impl Neighbours {
         let gateways = gateways(routes);
         let mut old = std::mem::take(&mut self.list);
         for hop in routes.neighbours() {
-            let key = (hop.device, hop.addr);
-            let at = old.iter().position(|n| (n.hop.device, n.hop.addr) == key);
+            // Routes have an address for each of their hops.
+            let Some(station) = routes.station(hop.addr) else { continue };
+            let at = old.iter().position(|n| (n.hop.device, n.station) == (hop.device, station));
             let mut neighbour = match at {
                 Some(at) => old.swap_remove(at),
                 None => Neighbour {
                     hop,
+                    station,
                     routes: false,
                     usable: true,
                     changes: 0,
@@ -107,7 +111,7 @@ impl Neighbours {
                 },
             };
             neighbour.hop = hop;
-            neighbour.routes = gateways.contains(&key);
+            neighbour.routes = gateways.contains(&(hop.device, hop.addr));
             if neighbour.routes && neighbour.session.is_none() {
                 neighbour.session = self.session(now);
             }

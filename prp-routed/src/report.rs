@@ -4,7 +4,6 @@ use std::fmt;
 
 use prp_proto::addr::NodeId;
 use prp_proto::forward::{ForwardDrop, ForwardStats};
-use prp_proto::hosts::Hosts;
 use prp_proto::route::Route;
 use serde::{Deserialize, Serialize};
 
@@ -233,7 +232,7 @@ impl Reloaded {
 }
 
 /// The devices of `router`.
-pub fn devices(router: &mut Router, hosts: &Hosts) -> Vec<Device> {
+pub fn devices(router: &mut Router) -> Vec<Device> {
     let Router { forwarder, links, kernel, .. } = router;
     let links = links.iter_mut().zip(forwarder.devices()).enumerate();
     links
@@ -242,7 +241,7 @@ pub fn devices(router: &mut Router, hosts: &Hosts) -> Vec<Device> {
             let LinkCounters { received, sent, overruns, dropped } = link.counters;
             Device {
                 device: link.name().to_owned(),
-                mac: address_text(hosts, device.addr),
+                mac: address_text(forwarder.routes(), device.addr),
                 mtu: device.mtu,
                 received: received + by_kernel.frames,
                 sent: sent + by_kernel.sent,

@@ -1,6 +1,7 @@
 //! Links and decision together: one iteration of a router's work.
 
 use std::io;
+use std::net::IpAddr;
 
 use prp_device::{DeviceIo, FrameIo, LinkState, Outgoing, PacketDevice, Received, interfaces};
 use prp_node::OwnerProbe;
@@ -9,6 +10,7 @@ use prp_proto::endpoint::{Device, EstablishedId};
 use prp_proto::forward::{
     Answer, Egress, Forwarder, Outcome, answer, no_onward_route, refuse, reset, reset_here,
 };
+use prp_proto::route::RouteTable;
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
@@ -169,6 +171,28 @@ impl Router {
                     context.batch.push(departure.device, departure.to, departure.head(), rest);
                 }
             }),
+        }
+    }
+
+    /// Puts other routes in force: from the next frame on, also for those that wait for room. A
+    /// device on UDP knows the addresses of prphosts, `peers`, by the numbers that routes have for
+    /// them; `own` is the node's own.
+    pub fn set_routes(&mut self, routes: RouteTable, peers: &[IpAddr], own: Option<LinkAddr>) {
+        let Self { forwarder, links, .. } = self;
+        let renumber = |addr| routes.renumber(forwarder.routes(), addr);
+        let mut stats = *forwarder.stats();
+        let mut udp = None;
+        for (at, link) in links.iter_mut().enumerate() {
+            link.renumber(renumber, &mut stats);
+            if let (Some(io), Some(own)) = (link.io.udp_mut(), own) {
+                io.set_peers(peers);
+                udp = Some((DeviceId(at as u16), io.as_device(own)));
+            }
+        }
+        *forwarder.stats_mut() = stats;
+        forwarder.set_routes(routes);
+        if let Some((id, device)) = udp {
+            forwarder.set_device(id, device);
         }
     }
 

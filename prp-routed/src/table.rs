@@ -6,8 +6,8 @@ use prp_device::{Interface, list_interfaces};
 use prp_node::HostsFile;
 use prp_node::hosts::node_from_environment;
 use prp_proto::addr::{DeviceId, LinkAddr, MacAddr, NodeId};
-use prp_proto::hosts::{Hosts, UDP_DEVICE};
-use prp_proto::route::{NextHop, RouteTable};
+use prp_proto::hosts::UDP_DEVICE;
+use prp_proto::route::{NextHop, Route, RouteTable};
 
 use crate::report::Hop;
 use crate::settings::Settings;
@@ -74,9 +74,26 @@ impl Table {
         let highest = self.routes.highest().max(other.routes.highest());
         let nodes = (1..=highest).filter_map(NodeId::new);
         nodes
-            .filter(|node| self.routes.lookup(*node) != other.routes.lookup(*node))
+            .filter(|node| !self.has_route_of(other, *node))
             .map(|node| Change { node, before: self.hops(node), after: other.hops(node) })
             .collect()
+    }
+
+    /// Whether frames for `node` go where they go by `other`. An address is the same under another
+    /// number.
+    fn has_route_of(&self, other: &Self, node: NodeId) -> bool {
+        let (old, new) = (self.routes.lookup(node), other.routes.lookup(node));
+        let parts = |hop: &NextHop, table: &Self| {
+            let NextHop { node, device, addr, mtu, metric } = *hop;
+            (node, device, table.routes.station(addr), mtu, metric)
+        };
+        match (old, new) {
+            (Route::Via(old), Route::Via(new)) => {
+                let old = old.iter().map(|hop| parts(hop, self));
+                old.eq(new.iter().map(|hop| parts(hop, other)))
+            }
+            (old, new) => old == new,
+        }
     }
 
     /// The next hops to `node`, best first.
@@ -88,7 +105,7 @@ impl Table {
         let device = self.devices.get(usize::from(hop.device.0)).map_or("?", |d| &d.name);
         Hop {
             node: hop.node.number(),
-            mac: address_text(self.file.hosts(), hop.addr),
+            mac: address_text(&self.routes, hop.addr),
             device: device.to_owned(),
             metric: hop.metric,
             mtu: hop.mtu,
@@ -96,10 +113,9 @@ impl Table {
     }
 }
 
-/// An address as prphosts has it, of whose routes it is.
-pub fn address_text(hosts: &Hosts, addr: LinkAddr) -> String {
-    let udp = hosts.socket_addr(addr);
-    udp.map_or_else(|| addr.to_string(), |addr| format!("udp:{addr}"))
+/// An address of `routes` as prphosts has it.
+pub fn address_text(routes: &RouteTable, addr: LinkAddr) -> String {
+    routes.station(addr).map_or_else(|| addr.to_string(), |station| station.to_string())
 }
 
 #[cfg(test)]
@@ -156,6 +172,20 @@ mod tests {
             ]
         );
         assert!(before.changes(&table(BEFORE, &ports()).unwrap()).is_empty());
+    }
+
+    #[test]
+    fn changes__an_address_with_another_number_is_the_same() {
+        let file = "2 udp:10.0.0.2\n3 udp:10.0.0.3, udp:10.0.0.4 metric 1\n9 via 3\n";
+        let table = |text: &str| table(&format!("self 1\n{text}1 udp:10.0.0.1\n"), &[]).unwrap();
+        let before = table(file);
+        assert!(before.changes(&table(&format!("7 udp:10.0.0.7\n{file}"))).iter().all(|change| {
+            (change.node.number(), words(&change.after)) == (7, "7 udp:10.0.0.7:5230 udp".into())
+        }));
+        // Expect: what has the number of another address is another one.
+        let swapped = table("2 udp:10.0.0.3\n3 udp:10.0.0.2, udp:10.0.0.4 metric 1\n9 via 3\n");
+        let nodes: Vec<_> = before.changes(&swapped).iter().map(|c| c.node.number()).collect();
+        assert_eq!(nodes, [2, 3, 9]);
     }
 
     #[test]

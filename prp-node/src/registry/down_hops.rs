@@ -1,24 +1,25 @@
 //! The next hops that are not to be sent all frames, as a router tells them.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 
-use prp_proto::addr::{LinkAddr, MacAddr, UdpPeer};
+use prp_proto::addr::{MacAddr, StationAddr};
 use prp_proto::route::HopUse;
 
 /// Bytes of an interface's name at most, with the zero behind it.
 const NAME: usize = 16;
 
-/// What kind of address it is, and the address.
-const ADDR: usize = 7;
+/// What kind of address it is, a UDP port, and the address. IP addresses are there as they are:
+/// their numbers in prphosts differ while router and process have read different ones.
+const STATION: usize = 1 + 2 + 16;
 
 /// Its name, its address, and what it is sent.
-const HOP: usize = NAME + ADDR + 1;
+const HOP: usize = NAME + STATION + 1;
 
-/// The kind of a hardware address.
+/// Kinds of addresses.
 const ETHERNET: u8 = 0;
-/// The kind of a UDP address: its number in prphosts, which all processes of a node read, and its
-/// port.
-const UDP: u8 = 1;
+const IPV4: u8 = 1;
+const IPV6: u8 = 2;
 
 /// Next hops a message may carry: more than a node has neighbours.
 const MAX_HOPS: usize = 1024;
@@ -33,12 +34,13 @@ pub struct DownHop {
     /// The device that reaches it: names, unlike numbers, stay when an interface is made again.
     pub device: String,
     /// Its address.
-    pub addr: LinkAddr,
+    pub station: StationAddr,
     /// What it is sent.
     pub hop_use: HopUse,
 }
 
-/// All next hops that are not to be sent all frames: what a router tells, at first and whenever it changes.
+/// All next hops that are not to be sent all frames: what a router tells, at first and whenever it
+/// changes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DownHops(pub Vec<DownHop>);
 
@@ -52,7 +54,7 @@ impl DownHops {
             let len = hop.device.len().min(NAME - 1);
             name[..len].copy_from_slice(&hop.device.as_bytes()[..len]);
             bytes.extend(name);
-            bytes.extend(encode_addr(hop.addr));
+            bytes.extend(encode_station(hop.station));
             bytes.push(if hop.hop_use == HopUse::Itself { ITSELF } else { LAST_RESORT });
         }
         bytes
@@ -71,14 +73,14 @@ impl DownHops {
         let Some(hops) = rest.get(..count * HOP) else { return Ok(None) };
         let hop = |bytes: &[u8; HOP]| {
             let name = bytes[..NAME].split(|b| *b == 0).next().unwrap_or_default();
-            let (addr, hop_use) = bytes[NAME..].split_first_chunk()?;
-            let addr = decode_addr(addr)?;
+            let (station, hop_use) = bytes[NAME..].split_first_chunk()?;
+            let station = decode_station(station)?;
             let hop_use = match *hop_use {
                 [ITSELF] => HopUse::Itself,
                 [LAST_RESORT] => HopUse::LastResort,
                 _ => return None,
             };
-            Some(DownHop { device: String::from_utf8_lossy(name).into_owned(), addr, hop_use })
+            Some(DownHop { device: String::from_utf8_lossy(name).into_owned(), station, hop_use })
         };
         let hops = hops.as_chunks::<HOP>().0.iter().map(hop).collect::<Option<_>>();
         let hops = hops.ok_or(io::ErrorKind::InvalidData)?;
@@ -87,23 +89,29 @@ impl DownHops {
     }
 }
 
-fn encode_addr(addr: LinkAddr) -> [u8; ADDR] {
-    match addr {
-        LinkAddr::Ethernet(MacAddr([a, b, c, d, e, f])) => [ETHERNET, a, b, c, d, e, f],
-        LinkAddr::Udp { peer, port } => {
-            let ([a, b], [c, d]) = (peer.0.to_be_bytes(), port.to_be_bytes());
-            [UDP, a, b, c, d, 0, 0]
-        }
+fn encode_station(station: StationAddr) -> [u8; STATION] {
+    let mut bytes = [0; STATION];
+    let mut write = |kind: u8, address: &[u8], port: u16| {
+        bytes[0] = kind;
+        bytes[1..3].copy_from_slice(&port.to_be_bytes());
+        bytes[3..][..address.len()].copy_from_slice(address);
+    };
+    match station {
+        StationAddr::Ethernet(mac) => write(ETHERNET, &mac.0, 0),
+        StationAddr::Udp(SocketAddr::V4(addr)) => write(IPV4, &addr.ip().octets(), addr.port()),
+        StationAddr::Udp(SocketAddr::V6(addr)) => write(IPV6, &addr.ip().octets(), addr.port()),
     }
+    bytes
 }
 
-fn decode_addr([kind, a, b, c, d, e, f]: &[u8; ADDR]) -> Option<LinkAddr> {
+fn decode_station(bytes: &[u8; STATION]) -> Option<StationAddr> {
+    let [kind, high, low, address @ ..] = bytes;
+    let port = u16::from_be_bytes([*high, *low]);
+    let udp = |ip| StationAddr::Udp(SocketAddr::new(ip, port));
     match *kind {
-        ETHERNET => Some(LinkAddr::Ethernet(MacAddr([*a, *b, *c, *d, *e, *f]))),
-        UDP => {
-            let peer = UdpPeer(u16::from_be_bytes([*a, *b]));
-            Some(LinkAddr::Udp { peer, port: u16::from_be_bytes([*c, *d]) })
-        }
+        ETHERNET => Some(StationAddr::Ethernet(MacAddr(*address.first_chunk()?))),
+        IPV4 => Some(udp(IpAddr::from(*address.first_chunk::<4>()?))),
+        IPV6 => Some(udp(IpAddr::from(*address))),
         _ => None,
     }
 }

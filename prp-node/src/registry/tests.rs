@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use prp_proto::addr::{MacAddr, NodeId, Port, PrpAddr};
+use prp_proto::addr::{MacAddr, NodeId, Port, PrpAddr, StationAddr};
 use prp_proto::endpoint::{ConnectionChange, EstablishedId};
 use prp_proto::route::HopUse;
 
@@ -94,13 +94,19 @@ fn receive__takes_in_a_bounded_part_at_a_time() {
 fn down_hops__arrive_in_pieces_and_one_after_another() {
     let hop = |device: &str, last| DownHop {
         device: device.into(),
-        addr: MacAddr([2, 0, 0, 0, 0, last]).into(),
+        station: MacAddr([2, 0, 0, 0, 0, last]).into(),
         hop_use: if last == 2 { HopUse::Itself } else { HopUse::LastResort },
+    };
+    let udp = |addr: &str| DownHop {
+        device: "udp".into(),
+        station: StationAddr::Udp(addr.parse().unwrap()),
+        hop_use: HopUse::Itself,
     };
     let messages = [
         DownHops::default(),
         DownHops(vec![hop("eth0", 1), hop("a-name-of-fif15", 2)]),
         DownHops(vec![hop("eth1", 3)]),
+        DownHops(vec![udp("10.0.0.3:5230"), udp("[fd00::1:2]:65408"), hop("eth1", 4)]),
     ];
     let encoded: Vec<u8> = messages.iter().flat_map(DownHops::encode).collect();
     let (mut bytes, mut received) = (Vec::new(), Vec::new());

@@ -23,16 +23,20 @@ impl Endpoint {
     /// Replaces the routes. Connections to nodes that have a way keep running along the new one;
     /// those to nodes without one time out unless it comes back.
     pub fn set_routes(&mut self, routes: RouteTable) {
+        self.unusable = self.unusable.renumbered(&self.routes, &routes);
         self.routes = routes;
         self.reselect_all_paths();
     }
 
-    /// Replaces what is known of next hops. Connections go on by the best that is usable.
-    pub fn set_unusable_hops(&mut self, unusable: UnusableHops) {
-        if self.unusable != unusable {
+    /// Replaces what is known of next hops; whether that is new. Connections go on by the best that
+    /// is usable.
+    pub fn set_unusable_hops(&mut self, unusable: UnusableHops) -> bool {
+        let is_new = self.unusable != unusable;
+        if is_new {
             self.unusable = unusable;
             self.reselect_all_paths();
         }
+        is_new
     }
 
     /// What is known of a device.

@@ -66,6 +66,7 @@ pub(super) fn build(
         choice,
         slots: builder.slots.into_boxed_slice(),
         hops: builder.hops.into_boxed_slice(),
+        udp_peers: hosts.udp_peers().into(),
     }
 }
 

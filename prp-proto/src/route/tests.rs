@@ -351,3 +351,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn renumber__an_address_is_what_it_was_whatever_its_number() {
+    let before = carriers(Some(UDP));
+    let others =
+        CARRIERS.lines().rev().collect::<Vec<_>>().join("\n").replace("10.0.0.2", "10.0.0.9");
+    let after = RouteTable::build(&hosts(&others), node(1), |_| Some(UDP));
+    for hop in before.neighbours() {
+        let station = before.station(hop.addr).expect("a hop's own");
+        assert_eq!(before.link_addr(station), Some(hop.addr));
+        let new = after.renumber(&before, hop.addr);
+        assert_eq!(new, after.link_addr(station));
+        let is_gone = alloc::format!("{station}").contains("10.0.0.2");
+        assert_eq!(new.and_then(|new| after.station(new)), Some(station).filter(|_| !is_gone));
+    }
+    assert_eq!(before.station(udp(9, 1)), None);
+    assert_eq!(
+        before.station(udp(2, 5500)).map(|it| alloc::format!("{it}")),
+        Some("udp:10.0.0.3:5500".into())
+    );
+}

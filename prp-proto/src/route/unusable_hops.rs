@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::NextHop;
+use super::{NextHop, RouteTable};
 use crate::addr::{DeviceId, LinkAddr, NodeId};
 
 /// What the frames of one direction of a connection have in common.
@@ -69,6 +69,16 @@ impl UnusableHops {
     /// Next hops that may not be sent all frames, and devices by which nothing is to be sent.
     pub fn without(hops: Vec<(DeviceId, LinkAddr, HopUse)>, devices: Vec<DeviceId>) -> Self {
         Self { hops, devices }
+    }
+
+    /// What this is, which is known of the next hops of routes `before`, of those of routes
+    /// `after`.
+    #[must_use]
+    pub fn renumbered(&self, before: &RouteTable, after: &RouteTable) -> Self {
+        let hops = self.hops.iter().filter_map(|(device, addr, hop_use)| {
+            Some((*device, after.renumber(before, *addr)?, *hop_use))
+        });
+        Self { hops: hops.collect(), devices: self.devices.clone() }
     }
 
     /// Sets the frames that a next hop may be sent; whether that is new.

@@ -8,7 +8,6 @@ use crate::control::ClientRequest;
 use crate::metrics;
 use crate::neighbours::Neighbour;
 use crate::report::{self, Question, Reply};
-use crate::table::address_text;
 
 impl Daemon {
     /// A client asks.
@@ -24,15 +23,9 @@ impl Daemon {
             Question::Neighbours => serde_json::to_value(self.neighbour_lines()),
             Question::Counters => Ok(report::counters(&self.router)),
             Question::Metrics => {
-                let (hosts, processes) = (self.table.file.hosts(), self.service.processes());
-                Ok(metrics::text(
-                    &mut self.router,
-                    hosts,
-                    &self.neighbours,
-                    processes,
-                    self.reloads,
-                )
-                .into())
+                let (processes, reloads) = (self.service.processes(), self.reloads);
+                let (router, neighbours) = (&mut self.router, &self.neighbours);
+                Ok(metrics::text(router, neighbours, processes, reloads).into())
             }
             Question::Reload { dry_run } => {
                 if !dry_run && !may_change {
@@ -55,7 +48,7 @@ impl Daemon {
                 node: hop.node.number(),
                 name: hosts.name(hop.node).map(str::to_owned),
                 device: link.map_or_else(String::new, |link| link.name().to_owned()),
-                mac: address_text(hosts, hop.addr),
+                mac: neighbour.station.to_string(),
                 usable: neighbour.usable,
                 carrier: link.is_none_or(|link| self.carrier.is_up(link.name())),
                 liveness: neighbour.liveness(),
@@ -83,7 +76,7 @@ impl Daemon {
             troubles: self.troubles.iter().cloned().chain(oversized).collect(),
             kernel_forwarding: self.router.kernel.status(),
             processes: self.service.processes(),
-            devices: report::devices(&mut self.router, hosts),
+            devices: report::devices(&mut self.router),
             udp: report::udp(&self.router),
         }
     }

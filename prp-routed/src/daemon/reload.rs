@@ -7,7 +7,6 @@ use nix::errno::Errno;
 use prp_device::{
     DeviceIo, FrameIo, Interface, KernelDevice, PacketDevice, RouterFilter, UdpDevice,
 };
-use prp_proto::addr::DeviceId;
 use prp_proto::endpoint::Device;
 use prp_proto::hosts::UDP_DEVICE;
 use tracing::{info, warn};
@@ -87,26 +86,14 @@ impl Daemon {
             self.table = before;
             return Err(e);
         }
-        self.number_udp_peers();
-        self.router.forwarder.set_routes(self.table.routes.clone());
+        let (hosts, routes) = (self.table.file.hosts(), &self.table.routes);
+        let own = hosts.udp_addrs(routes.local()).first().map(|(_, addr)| *addr);
+        self.router.set_routes(routes.clone(), hosts.udp_peers(), own);
         self.neighbours.follow(&self.table.routes, self.clock.now());
         self.carrier_news = true;
         self.reloads += 1;
         self.warn_of_troubles();
         Ok(())
-    }
-
-    /// Has the UDP link know the addresses of prphosts by the numbers that routes have for them.
-    fn number_udp_peers(&mut self) {
-        let (hosts, local) = (self.table.file.hosts(), self.table.routes.local());
-        let Some(&(_, addr)) = hosts.udp_addrs(local).first() else { return };
-        for (at, link) in self.router.links.iter_mut().enumerate() {
-            if let Some(io) = link.io.udp_mut() {
-                io.set_peers(hosts.udp_peers());
-                let device = io.as_device(addr);
-                self.router.forwarder.set_device(DeviceId(at as u16), device);
-            }
-        }
     }
 
     /// Opens a socket on the node's first UDP address, and takes the router's part in its own port.

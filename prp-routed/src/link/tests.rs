@@ -41,3 +41,15 @@ fn send__a_frame_too_big_for_the_device_does_not_hold_up_others() {
     assert_eq!((link.counters.sent, link.counters.dropped), (3, 3));
     assert!(!link.is_stalled());
 }
+
+#[test]
+fn renumber__frames_whose_address_is_gone_are_lost_and_counted() {
+    let mut link = Link::new("eth0", Box::new(LimitedDevice::new(0).unwrap()) as Box<dyn FrameIo>);
+    let mut stats = ForwardStats { frames: 7, bytes: 14, ..ForwardStats::default() };
+    send(&mut link, 0..7, &mut stats);
+    link.renumber(Some, &mut stats);
+    assert!(link.is_stalled() && link.counters.dropped == 0);
+    link.renumber(|_| None, &mut stats);
+    assert!(!link.is_stalled());
+    assert_eq!((link.counters.dropped, stats.drops[ForwardDrop::SendFailed]), (7, 7));
+}

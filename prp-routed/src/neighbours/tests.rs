@@ -1,8 +1,11 @@
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
 use prp_proto::addr::MacAddr;
 use prp_proto::endpoint::Device;
 use prp_proto::forward::{Flow, ForwardDrop};
 use prp_proto::hosts::Hosts;
-use prp_proto::wire::ETHERTYPE;
+use prp_proto::wire::{ETHERTYPE, UDP_PORT};
 
 use super::*;
 
@@ -224,4 +227,95 @@ fn receive__from_each_udp_port_of_the_neighbour() {
     );
     let states: Vec<_> = neighbours.iter().map(|n| (n.hop.node.number(), n.liveness())).collect();
     assert_eq!(states, [(2, Some("init")), (3, Some("down"))]);
+}
+
+/// Node 1 of a cluster on UDP, and the routers of others.
+struct UdpBench {
+    hosts: Hosts,
+    neighbours: Neighbours,
+    forwarder: Forwarder,
+    now: Instant,
+    peers: HashMap<IpAddr, Session>,
+}
+
+impl UdpBench {
+    fn new(text: &str, routers: &[&str]) -> Self {
+        let hosts = Hosts::parse(text.as_bytes()).unwrap();
+        let routes = RouteTable::build(&hosts, node(1), |_| Some(DeviceId(0)));
+        let mut neighbours = Neighbours::new(LivenessSettings::default());
+        neighbours.follow(&routes, Instant::ZERO);
+        let device = Device::udp(hosts.udp_addrs(node(1))[0].1, 1472, 44);
+        let forwarder = Forwarder::new(ETHERTYPE, routes, vec![device]);
+        let config = LivenessSettings::default().probes.unwrap();
+        let session = |number| Session::new(config, number, Instant::ZERO);
+        let peers = (100..).zip(routers).map(|(number, ip)| (ip.parse().unwrap(), session(number)));
+        Self { hosts, neighbours, forwarder, now: Instant::ZERO, peers: peers.collect() }
+    }
+
+    /// As the daemon does it.
+    fn reload(&mut self, text: &str) {
+        self.hosts = Hosts::parse(text.as_bytes()).unwrap();
+        let routes = RouteTable::build(&self.hosts, node(1), |_| Some(DeviceId(0)));
+        self.forwarder.set_routes(routes.clone());
+        self.neighbours.follow(&routes, self.now);
+    }
+
+    /// Lets a millisecond pass.
+    fn step(&mut self) {
+        let mut sent = Vec::new();
+        let Self { hosts, neighbours, forwarder, now, peers } = self;
+        neighbours.poll(*now, forwarder, |_| true, |probe| sent.push(probe), |_| ());
+        for probe in sent {
+            let to = hosts.socket_addr(probe.addr).expect("an address of the file in force");
+            if let Some(peer) = peers.get_mut(&to.ip()) {
+                peer.handle(*now, &probe.block);
+            }
+        }
+        for (ip, peer) in peers {
+            peer.handle_timeout(*now);
+            while let Some(block) = peer.poll(*now) {
+                let from = StationAddr::Udp(SocketAddr::new(*ip, UDP_PORT));
+                let from = forwarder.routes().link_addr(from).expect("it has a line");
+                neighbours.receive(*now, DeviceId(0), from, &block);
+            }
+        }
+        *now = *now + MS;
+    }
+
+    fn next_node_to(&self, dst: u16) -> Result<u16, ForwardDrop> {
+        let flow = Flow { src: 1, dst, src_port: 1, dst_port: 1 };
+        self.forwarder.next_hop(node(dst), flow, None).map(|hop| hop.node.number())
+    }
+}
+
+/// A UDP address has another number after a line was inserted above its own: sessions, and what is
+/// known of neighbours, stay with their addresses.
+#[test]
+fn follow__neighbours_are_known_by_their_addresses_and_not_by_numbers() {
+    let file = "1 udp:10.0.0.1\n2 udp:10.0.0.2\n3 udp:10.0.0.3\n4 udp:10.0.0.4\n\
+                8 via 2\n9 via 3, via 4 metric 9\n";
+    let above = format!("7 udp:10.0.0.7\n{file}");
+    // Each number that was one host's is another one's.
+    let below = "9 via 3, via 4 metric 9\n8 via 2\n4 udp:10.0.0.4\n3 udp:10.0.0.3\n\
+                 2 udp:10.0.0.2\n1 udp:10.0.0.1\n";
+    for text in [&above, below, file] {
+        let mut bench = UdpBench::new(file, &["10.0.0.2", "10.0.0.3", "10.0.0.4"]);
+        (0..2_000).for_each(|_| bench.step());
+        // Router 3 dies.
+        bench.peers.remove(&"10.0.0.3".parse().unwrap());
+        (0..1_000).for_each(|_| bench.step());
+        let known = |bench: &UdpBench| (bench.next_node_to(8), bench.next_node_to(9));
+        assert_eq!(known(&bench), (Ok(2), Ok(4)));
+        bench.reload(text);
+        // From the first frame on.
+        for ms in 0..5_000 {
+            assert_eq!(known(&bench), (Ok(2), Ok(4)), "after {ms} ms with\n{text}");
+            bench.step();
+        }
+        let states = bench.neighbours.iter().filter(|n| n.routes);
+        let mut states: Vec<_> =
+            states.map(|n| (n.hop.node.number(), n.liveness(), n.changes)).collect();
+        states.sort_unstable();
+        assert_eq!(states, [(2, Some("up"), 0), (3, Some("down"), 1), (4, Some("up"), 0)]);
+    }
 }

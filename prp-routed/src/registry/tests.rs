@@ -162,7 +162,7 @@ fn announce__at_first_and_when_it_changes() {
     assert_eq!(process.receive().unwrap().down, Some(DownHops::default()));
     let down = DownHops(vec![DownHop {
         device: "eth0".into(),
-        addr: MacAddr([2; 6]).into(),
+        station: MacAddr([2; 6]).into(),
         hop_use: HopUse::LastResort,
     }]);
     registry.announce(now, &down);

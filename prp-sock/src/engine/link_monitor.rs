@@ -22,8 +22,6 @@ const HOLD: Duration = Duration::from_secs(1);
 pub(super) struct LinkMonitor {
     /// Devices not to be used, and when they may be again if they have a carrier.
     down: BTreeMap<DeviceId, Option<Instant>>,
-    /// What is in force.
-    unusable: UnusableHops,
 }
 
 impl LinkMonitor {
@@ -35,7 +33,8 @@ impl LinkMonitor {
         carrier: Option<&Carrier>,
         announced: &DownHops,
     ) -> Option<Instant> {
-        if !engine.lock().endpoint.routes().has_choice() {
+        let mut core = engine.lock();
+        if !core.endpoint.routes().has_choice() {
             return None;
         }
         let now = engine.now();
@@ -49,13 +48,12 @@ impl LinkMonitor {
             let at = engine.device_names().iter().position(|known| known == name)?;
             Some(DeviceId(at as u16))
         };
-        let known = |hop: &DownHop| Some((id(&hop.device)?, hop.addr, hop.hop_use));
+        let routes = core.endpoint.routes();
+        let known =
+            |hop: &DownHop| Some((id(&hop.device)?, routes.link_addr(hop.station)?, hop.hop_use));
         let hops = announced.0.iter().filter_map(known).collect();
         let unusable = UnusableHops::without(hops, self.down.keys().copied().collect());
-        if unusable != self.unusable {
-            self.unusable = unusable.clone();
-            let mut core = engine.lock();
-            core.endpoint.set_unusable_hops(unusable);
+        if core.endpoint.set_unusable_hops(unusable) {
             engine.finish(core, now);
         }
         self.down.values().flatten().min().copied()

@@ -17,7 +17,7 @@ fn poll__a_router_that_says_nothing_does_not_keep_the_thread_busy() {
     client.link = Some(CloseOnFork::new(Registration::new(ours)));
     client.down = DownHops(vec![DownHop {
         device: "eth0".into(),
-        addr: MacAddr([2; 6]).into(),
+        station: MacAddr([2; 6]).into(),
         hop_use: HopUse::LastResort,
     }]);
     client.forget_at = Some(Instant::ZERO);
