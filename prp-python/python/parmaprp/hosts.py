@@ -1,0 +1,17 @@
+"""The nodes of prphosts, as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._native import hosts, resolve
+
+__all__ = ["nodes", "resolve"]
+
+
+def nodes(path: str | None = None) -> list[dict[str, Any]]:
+    """A dict for each node: node, names, mtu, and routes with address and device, udp or via.
+
+    path is that of another prphosts than the one in force.
+    """
+    return hosts(path)
