@@ -16,8 +16,8 @@ unsafe extern "C" {
 /// The bytes of an object with the buffer protocol, which stay where they are while this lives.
 pub(crate) struct Buffer(Box<ffi::Py_buffer>);
 
-// SAFETY: the fields are plain data, and Python's memory stays in place until the buffer is released,
-// which `drop` does with the interpreter attached.
+// SAFETY: the fields are plain data, and Python's memory stays in place until the buffer is
+// released, which `drop` does with the interpreter attached.
 unsafe impl Send for Buffer {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Buffer {}
@@ -35,8 +35,8 @@ impl Buffer {
 
     fn with(object: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<Self> {
         let mut view = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
-        // SAFETY: the object is alive, and the view is a place for one; it does not move, since it is
-        // boxed.
+        // SAFETY: the object is alive, and the view is a place for one; it does not move, since it
+        // is boxed.
         if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), view.as_mut_ptr(), flags) } < 0 {
             return Err(PyErr::fetch(object.py()));
         }
@@ -99,8 +99,8 @@ impl Filling {
             // The object of no bytes is shared.
             return &mut [];
         }
-        // SAFETY: the object has `size` bytes, and this is its only reference, so that nothing reads
-        // or writes them.
+        // SAFETY: the object has `size` bytes, and this is its only reference, so that nothing
+        // reads or writes them.
         unsafe {
             let start = ffi::PyBytes_AsString(self.object.as_ptr());
             slice::from_raw_parts_mut(start.cast(), self.size)
