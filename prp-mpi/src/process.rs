@@ -50,7 +50,8 @@ pub struct Process {
     names: Mutex<HashMap<u64, String>>,
     /// Communicators that this rank has numbered.
     numbered: AtomicU64,
-    /// By this ranks of this node wake this one, and its threads the one that sleeps on the streams.
+    /// Wakes this rank from other ranks of the node, and its threads from the one that sleeps on the
+    /// streams.
     bell: Bell,
     /// Threads that wait while another one sleeps on the streams.
     followers: Condvar,

@@ -23,7 +23,7 @@ const SPIN: Duration = Duration::from_micros(30);
 /// lets another rank run, whose message is what this one waits for.
 const YIELDS: u32 = 4;
 
-/// Longest sleep of a thread. Whatever ends a wait wakes it: this is for what nobody has thought of.
+/// Longest sleep of a thread. Whatever ends a wait wakes it: a guard against a lost wake-up.
 pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// How long a rank waits before it notes that it does, for reports: long compared to what a message
