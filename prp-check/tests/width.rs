@@ -70,11 +70,11 @@ fn too_long__only_what_can_be_wrapped() {
     let words = "word ".repeat(21);
     for (name, text, lines) in [
         ("a.rs", format!("let x = 1;\n/// {words}"), &[2][..]),
-        ("a.md", words.clone(), &[1]),
+        ("a.md", format!("{words}\n"), &[1]),
         ("a.md", format!("| {words}"), &[]),
         ("a.md", format!("```\n{words}\n```"), &[]),
         ("a.c", format!(" * {words}"), &[1]),
-        ("a.rs", words.clone(), &[]),
+        ("a.rs", format!("{words}\n"), &[]),
     ] {
         assert_eq!(too_long(name, &text), lines, "{name}: {text}");
     }

@@ -50,8 +50,8 @@ pub struct Process {
     names: Mutex<HashMap<u64, String>>,
     /// Communicators that this rank has numbered.
     numbered: AtomicU64,
-    /// Wakes this rank from other ranks of the node, and its threads from the one that sleeps on the
-    /// streams.
+    /// Wakes this rank, for other ranks of the node, and the thread of it that sleeps on the
+    /// streams, for its other threads.
     bell: Bell,
     /// Threads that wait while another one sleeps on the streams.
     followers: Condvar,
