@@ -1,6 +1,12 @@
 //! `prp-capi-install`: links libprp.so.0, and installs it with header, manual pages, and what
 //! pkg-config, CMake and Fortran need.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -130,22 +136,28 @@ fn main() -> ExitCode {
     let places = match Places::of_arguments() {
         Ok(places) => places,
         Err(text) if text == HELP => {
-            print!("{HELP}");
-            return ExitCode::SUCCESS;
+            return match io::stdout().write_all(HELP.as_bytes()) {
+                Err(e) if e.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+                _ => ExitCode::SUCCESS,
+            };
         }
         Err(text) => {
-            eprintln!("prp-capi-install: {}", text.trim_end());
+            let _ = writeln!(io::stderr(), "prp-capi-install: {}", text.trim_end());
             return ExitCode::from(2);
         }
     };
     let program = env::current_exe().unwrap_or_default();
     let archive = program.with_file_name("libprp.a");
     if !archive.exists() {
-        eprintln!("prp-capi-install: no {}: cargo build -p prp-capi makes it", archive.display());
+        let _ = writeln!(
+            io::stderr(),
+            "prp-capi-install: no {}: cargo build -p prp-capi makes it",
+            archive.display()
+        );
         return ExitCode::FAILURE;
     }
     if let Err(e) = places.install(&archive) {
-        eprintln!("prp-capi-install: {e}");
+        let _ = writeln!(io::stderr(), "prp-capi-install: {e}");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS

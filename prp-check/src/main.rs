@@ -1,5 +1,11 @@
 //! `prp-check`: the exhaustive check and the mutations, from the command line.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 
+use std::io::Write;
 use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
@@ -60,7 +66,7 @@ fn main() -> ExitCode {
     match Args::parse().command {
         Command::Explore(args) => explore(&args),
         Command::Mutants { name } => mutants(&name).unwrap_or_else(|error| {
-            eprintln!("mutants: {error}");
+            let _ = writeln!(io::stderr(), "mutants: {error}");
             ExitCode::FAILURE
         }),
     }
@@ -74,9 +80,15 @@ fn explore(args: &ExploreArgs) -> ExitCode {
         return none_of("scene", &args.scene, &names);
     }
     let mut all = 0;
-    println!(
+    let _ = writeln!(
+        io::stdout(),
         "{:26} {:>10} {:>10} {:>8} {:>5} {:>7}",
-        "scene", "states", "actions", "ends", "depth", "seconds"
+        "scene",
+        "states",
+        "actions",
+        "ends",
+        "depth",
+        "seconds"
     );
     for (scene, time, result) in run_all(scenes, args.limit, args.threads()) {
         match result {
@@ -85,25 +97,30 @@ fn explore(args: &ExploreArgs) -> ExitCode {
                 let cut = if tally.cut { " (cut)" } else { "" };
                 let (states, actions, ends, depth) =
                     (tally.states, tally.actions, tally.ends, tally.depth);
-                println!(
+                let _ = writeln!(
+                    io::stdout(),
                     "{:26} {states:10} {actions:10} {ends:8} {depth:5} {seconds:7.1}{cut}",
                     scene.name
                 );
                 all += states;
             }
             Err(found) => {
-                println!("{}: {scene:?}\n{found}", scene.name);
+                let _ = writeln!(io::stdout(), "{}: {scene:?}\n{found}", scene.name);
                 return ExitCode::FAILURE;
             }
         }
     }
-    println!("{all} states, every promise kept");
+    let _ = writeln!(io::stdout(), "{all} states, every promise kept");
     ExitCode::SUCCESS
 }
 
 /// Nothing was chosen, and nothing is not what keeps every promise.
 fn none_of(what: &str, chosen: &str, names: &[&str]) -> ExitCode {
-    eprintln!("prp-check: no {what} has \"{chosen}\" in its name; there are: {}", names.join(", "));
+    let _ = writeln!(
+        io::stderr(),
+        "prp-check: no {what} has \"{chosen}\" in its name; there are: {}",
+        names.join(", ")
+    );
     ExitCode::from(2)
 }
 
@@ -157,11 +174,16 @@ fn mutants(name: &str) -> io::Result<ExitCode> {
     let mut reports = Vec::new();
     for mutation in chosen {
         let report = mutants::run(&tree, mutation)?;
-        eprintln!("{}: {}", report.name, report.caught.as_deref().unwrap_or("SURVIVED"));
+        let _ = writeln!(
+            io::stderr(),
+            "{}: {}",
+            report.name,
+            report.caught.as_deref().unwrap_or("SURVIVED")
+        );
         reports.push(report);
     }
-    print!("{}", mutants::table(&reports));
+    let _ = io::stdout().write_all(mutants::table(&reports).as_bytes());
     let survived = reports.iter().filter(|report| report.caught.is_none()).count();
-    eprintln!("{} mutations, {survived} survived", reports.len());
+    let _ = writeln!(io::stderr(), "{} mutations, {survived} survived", reports.len());
     Ok(if survived == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -20,6 +20,11 @@
 //! | [`assembler`] | eBPF programs, written as calls |
 //! | `cpu_contention` | whether other threads compete for the processor so much that polling does not pay |
 //! | `sys` | system calls that no safe crate offers |
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 

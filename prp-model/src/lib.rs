@@ -22,6 +22,11 @@
 //! let time = serial(&both, Dependence::Dependent);
 //! assert!((time.fixed.number() - 13e-6).abs() < 1e-12);
 //! ```
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 

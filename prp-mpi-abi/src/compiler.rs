@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(never) => never,
         Err(e) => {
-            eprintln!("prp-mpicc: {e}");
+            let _ = writeln!(io::stderr(), "prp-mpicc: {e}");
             ExitCode::FAILURE
         }
     }

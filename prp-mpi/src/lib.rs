@@ -1,4 +1,9 @@
 //! Message passing between the ranks of a program, over PRP.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 pub mod api;

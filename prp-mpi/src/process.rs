@@ -8,7 +8,7 @@ mod start;
 mod wait;
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -151,7 +151,7 @@ impl Process {
         if let Launcher::Agent(_) = self.launcher {
             self.send_frame(&Frame::new(Topic::Abort, self.rank, content));
         } else if !reason.is_empty() {
-            eprintln!("prp-mpi: rank {}: {reason}", self.rank);
+            let _ = writeln!(io::stderr(), "prp-mpi: rank {}: {reason}", self.rank);
         }
         if let Launcher::Manager(manager) = &self.launcher {
             manager.lock().abort(status);

@@ -1,4 +1,9 @@
 //! `prp-mpirun`: starts the ranks of a program, and ends them together.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 mod agent;

@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use crate::printable::printable_path;
+
 /// What is wrong, where, and what to do about it. Prints as `FILE:LINE:COLUMN: cause; fix`, with
 /// what it has of these.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -32,7 +34,7 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, column, cause, fix } = self;
         if let Some(file) = file {
-            write!(f, "{}", file.display())?;
+            f.write_str(&printable_path(file))?;
             line.iter().chain(column).try_for_each(|number| write!(f, ":{number}"))?;
             f.write_str(": ")?;
         }

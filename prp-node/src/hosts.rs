@@ -13,6 +13,7 @@ use prp_proto::hosts::{Hosts, HostsErrors};
 use crate::environment;
 use crate::explained::{ExplainedError, Explanation};
 use crate::fork::PerProcess;
+use crate::printable::printable;
 
 /// Where prphosts is unless `PRP_HOSTS` or the builder says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/prphosts";
@@ -147,7 +148,8 @@ pub fn node_from_environment() -> io::Result<Option<NodeId>> {
     let Some(value) = environment::variable("PRP_NODE") else { return Ok(None) };
     let node = value.to_str().and_then(|v| v.parse().ok());
     node.map(Some).ok_or_else(|| {
-        let message = format!("PRP_NODE is {}: expected a node number", value.display());
+        let message =
+            format!("PRP_NODE is {}: expected a node number", printable(value.as_encoded_bytes()));
         io::Error::new(io::ErrorKind::InvalidInput, message)
     })
 }

@@ -20,6 +20,13 @@
 //! | [`signals`] | which signals a process heeds |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
 //! | [`count`] | numbers of things in words |
+//! | [`printable`] | texts of others, as a terminal shows them and does nothing else |
+//! | [`process`] | other processes, as the kernel shows them |
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
@@ -30,6 +37,8 @@ pub mod environment;
 pub mod explained;
 pub mod hosts;
 pub mod mirror;
+pub mod printable;
+pub mod process;
 pub mod registry;
 pub mod run_dir;
 pub mod signals;
@@ -43,6 +52,7 @@ pub use claims::{Addressee, OwnerProbe, PortClaims, RouterUdpName, StewardClaim,
 pub use count::counted;
 pub use explained::{ExplainedError, Explanation};
 pub use hosts::HostsFile;
+pub use printable::{printable, printable_path};
 pub use registry::{DownHop, DownHops, Ledger, LedgerReader};
 pub use run_dir::{RunDir, Service, ServiceListener};
 pub use status::StatusPage;

@@ -17,6 +17,7 @@ use prp_proto::addr::NodeId;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::environment;
+use crate::printable::printable_path;
 use crate::sys;
 use crate::trust::{DAEMONS_USER, has_our_capabilities, is_always_trusted, is_trusted};
 
@@ -108,7 +109,7 @@ impl RunDir {
     /// `NotFound` if there is no such directory; `PermissionDenied` with what is wrong with it.
     pub fn check(&self) -> io::Result<()> {
         let found = std::fs::symlink_metadata(&self.path)?;
-        let path = self.path.display();
+        let path = printable_path(&self.path);
         let refuse = |what: &dyn fmt::Display| {
             Err(io::Error::new(ErrorKind::PermissionDenied, format!("{path}: {what}")))
         };
@@ -151,7 +152,7 @@ impl RunDir {
         let user = peer.uid();
         let is_equal = || is_trusted(user) && has_our_capabilities(peer.pid());
         if !is_always_trusted(user) && !is_equal() {
-            let what = format!("{}: user {user} listens there", self.path.display());
+            let what = format!("{}: user {user} listens there", printable_path(&self.path));
             return Err(io::Error::new(ErrorKind::PermissionDenied, what));
         }
         Ok(UnixStream::from(std::os::fd::OwnedFd::from(socket)))
@@ -168,7 +169,7 @@ impl RunDir {
                 let what = format!(
                     "cannot make {}: {e}: start prp-routed as root or by its unit, or set \
                      PRP_RUN_DIR to a directory of this user, for the daemon and for programs",
-                    self.path.display()
+                    printable_path(&self.path)
                 );
                 Err(io::Error::new(e.kind(), what))
             }
@@ -195,7 +196,8 @@ impl ServiceListener {
     pub fn bind(dir: &RunDir, node: NodeId, service: Service) -> io::Result<Self> {
         dir.check()?;
         let path = dir.socket(node, service);
-        let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
+        let named =
+            |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", printable_path(&path)));
         let lock = lock(&path.with_extension(format!("{}.lock", service.name()))).map_err(|e| {
             if e.kind() != ErrorKind::WouldBlock {
                 return named(e);

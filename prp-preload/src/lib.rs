@@ -19,6 +19,11 @@
 //! With `PRP_PRELOAD_REPORT=FILE` the library appends a line of counters to the file when the
 //! process exits; `-` is standard error. They count the bytes and segments of all connections over
 //! PRP.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 

@@ -1,6 +1,6 @@
 //! Which IPv4 addresses are nodes.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::OnceLock;
 
@@ -55,7 +55,8 @@ pub(crate) fn of_process() -> io::Result<Option<Network>> {
         let text = std::env::var(VARIABLE).ok()?;
         let parsed = Network::parse(&text);
         if parsed.is_none() {
-            eprintln!(
+            let _ = writeln!(
+                io::stderr(),
                 "prp-preload: {VARIABLE}={text}: expected a network such as 10.99.0.0/24, with 16 \
                  to 30 bits and no bits of a host"
             );

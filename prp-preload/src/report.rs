@@ -1,7 +1,7 @@
 //! Counters of all streams, written when the process exits.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use prp_sock::PrpStream;
@@ -57,11 +57,11 @@ pub(crate) fn write() {
         std::process::id()
     );
     if file == "-" {
-        eprint!("{line}");
+        let _ = io::stderr().write_all(line.as_bytes());
         return;
     }
     let opened = OpenOptions::new().create(true).append(true).open(&file);
     if let Err(e) = opened.and_then(|mut f| f.write_all(line.as_bytes())) {
-        eprintln!("prp-preload: {}: {e}", file.display());
+        let _ = writeln!(io::stderr(), "prp-preload: {}: {e}", file.display());
     }
 }

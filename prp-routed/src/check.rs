@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use prp_node::hosts::{explain_mistakes, node_from_environment};
-use prp_node::{ExplainedError, Explanation, HostsFile};
+use prp_node::{ExplainedError, Explanation, HostsFile, counted, printable_path};
 use prp_proto::addr::NodeId;
 use prp_proto::hosts::{HopTarget, Hosts};
 use prp_proto::route::Route;
@@ -76,7 +76,7 @@ impl fmt::Display for Finding {
 
 impl Finding {
     fn new(path: &Path, what: impl Into<String>) -> Self {
-        Self { file: path.display().to_string(), what: what.into(), ..Self::default() }
+        Self { file: printable_path(path), what: what.into(), ..Self::default() }
     }
 
     /// What `error` says of the file at `path`.
@@ -269,8 +269,8 @@ fn of_file(file: &HostsFile, local: &io::Result<NodeId>, scope: HostsScope) -> R
         [only] => format!("device {only}"),
         _ => format!("devices {}", devices.join(" ")),
     };
-    let (nodes, names) = (count(hosts.len(), "node"), count(names, "name"));
-    let (path, identity) = (file.path().display(), whoami(file, local, scope));
+    let (nodes, names) = (counted(hosts.len(), "node"), counted(names, "name"));
+    let (path, identity) = (printable_path(file.path()), whoami(file, local, scope));
     Report::new(format!("{path}: {nodes}, {names}, {devices}{identity}"), Vec::new(), Vec::new())
 }
 
@@ -295,11 +295,6 @@ fn whoami(file: &HostsFile, local: &io::Result<NodeId>, scope: HostsScope) -> St
     }
 }
 
-/// "3 nodes", "1 node".
-fn count(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
-}
-
 /// Checks settings, those at `config` or else the system's; and the settings, if they are right.
 pub fn settings(config: Option<&Path>) -> (Report, Option<Settings>) {
     let default = Path::new(crate::settings::DEFAULT_PATH);
@@ -307,7 +302,7 @@ pub fn settings(config: Option<&Path>) -> (Report, Option<Settings>) {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(e) if config.is_none() && e.kind() == ErrorKind::NotFound => {
-            let summary = format!("{}: not there; the defaults hold", path.display());
+            let summary = format!("{}: not there; the defaults hold", printable_path(path));
             return (Report::new(summary, Vec::new(), Vec::new()), Some(Settings::default()));
         }
         Err(e) => return (Report::failed("", Finding::new(path, e.to_string())), None),
@@ -318,7 +313,7 @@ pub fn settings(config: Option<&Path>) -> (Report, Option<Settings>) {
             if let Err(e) = user {
                 return (Report::failed("", Finding::new(path, e.to_string())), Some(settings));
             }
-            let summary = format!("{}: settings without a mistake", path.display());
+            let summary = format!("{}: settings without a mistake", printable_path(path));
             (Report::new(summary, Vec::new(), Vec::new()), Some(settings))
         }
         Err(e) => {
@@ -367,8 +362,8 @@ fn own_summary(path: &Path, table: &Table) -> String {
     let reached = nodes.filter(|n| matches!(table.routes.lookup(*n), Route::Via(_))).count();
     let devices: Vec<_> = table.devices.iter().map(|d| d.name.as_str()).collect();
     let devices = if devices.is_empty() { "no device".into() } else { devices.join(" ") };
-    let nodes = count(reached, "other node");
-    format!("{}: as node {own}, by {devices}, it reaches {nodes}", path.display())
+    let nodes = counted(reached, "other node");
+    format!("{}: as node {own}, by {devices}, it reaches {nodes}", printable_path(path))
 }
 
 /// The nodes that this machine does not reach.

@@ -22,6 +22,11 @@
 //! | [`notify`] | what the service manager is told, and its watchdog |
 //! | [`control`], [`report`], [`counters`], [`metrics`] | the socket `prp routed` talks to, and what it tells |
 //! | [`exporter`] | counters over HTTP |
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 

@@ -1,4 +1,9 @@
 //! `prp-routed`: the daemon.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 
 use std::process::ExitCode;
 

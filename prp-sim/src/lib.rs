@@ -10,6 +10,11 @@
 //! From the bottom up: [`rng`] and the queue of events; [`link`], switches and routers,
 //! [`topology`] and [`hosts`]; nodes and the applications on them; [`recorder`], [`pcap`] and
 //! [`tally`], which see what happens; [`scenario`], which thinks up what could.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 mod content;

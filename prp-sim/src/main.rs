@@ -1,8 +1,14 @@
 //! `prp-sim`: whole networks of PRP nodes in virtual time, from the command line.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 mod command;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -43,7 +49,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(what) => {
-            eprintln!("prp-sim: {what}");
+            let _ = writeln!(io::stderr(), "prp-sim: {what}");
             ExitCode::from(2)
         }
     }

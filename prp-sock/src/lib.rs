@@ -72,6 +72,11 @@
 //! | `serde` | [`PrpAddr`], [`NodeId`] and [`Port`] in serde's formats |
 //! | `testing` | the module `testing`: two nodes in one process, without privileges |
 //! | `tracing` | events of the crate `tracing`: connections begin, change their path and end |
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 

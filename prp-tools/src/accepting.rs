@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 
-use crate::exit::notice;
+use crate::print::notice;
 
 /// How long a listener rests that lacks something. Clients wait in the kernel's queue meanwhile.
 const REST: Duration = Duration::from_millis(100);

@@ -18,9 +18,10 @@ use clap::Args;
 use prp_sock::{Builder, Classic, Port, PrpStream};
 
 use crate::argument::{PortRange, any, peer_port, ports, seconds};
-use crate::exit::{Code, Failure, HELP, help, notice, report_missing};
+use crate::exit::{Code, Failure, HELP, help, report_missing};
 use crate::hosts;
 use crate::policy::Policy;
+use crate::print::notice;
 use crate::signals::{Signals, die_of};
 use crate::sys::standard::Standard;
 use copy::CopyError;

@@ -15,8 +15,9 @@ use prp_routed::check::{self, HostsScope};
 use prp_sock::HostsFile;
 use serde::Serialize;
 
-use crate::exit::{Code, Failure, help, print_line, printable};
+use crate::exit::{Code, Failure, help};
 use crate::hosts;
+use crate::print::{print_json, print_line};
 use finding::{Finding, Severity};
 
 /// Search for what keeps PRP from working, or from working well, on this machine and to a node.
@@ -69,10 +70,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let (faults, warnings) = (count(Severity::Fault), count(Severity::Warning));
     if args.json {
         let report = DoctorReport { faults, warnings, findings: &found };
-        let text = serde_json::to_string_pretty(&report);
-        print_line(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
+        print_json(&report, true)?;
     } else {
-        found.iter().try_for_each(|finding| print_line(printable(&finding.to_string())))?;
+        found.iter().try_for_each(print_line)?;
         print_line(format_args!("{faults} faults, {warnings} warnings"))?;
     }
     if faults + warnings == 0 {

@@ -23,10 +23,12 @@ use nix::sys::signal::Signal;
 use parking_lot::Mutex;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
 use prp_node::environment::is_privileged;
+use prp_node::printable_path;
 
 use crate::argument::{any, number, peer_port, port};
-use crate::exit::{Code, Failure, help, notice};
+use crate::exit::{Code, Failure, help};
 use crate::hosts;
+use crate::print::notice;
 use crate::signals::{self, Signals};
 use crate::sys::priority::run_when_idle;
 use decode::ProtocolNumbers;
@@ -190,9 +192,9 @@ fn from_file(
     sink.counts().report_liveness();
     match reader.others() {
         Some(others) if reader.has_others_only() => {
-            return Err(Failure::new(Code::Failed, format!("{}: {others}", path.display())));
+            return Err(Failure::new(Code::Failed, format!("{}: {others}", printable_path(path))));
         }
-        Some(others) => notice(format_args!("{}: {others}", path.display())),
+        Some(others) => notice(format_args!("{}: {others}", printable_path(path))),
         None => {}
     }
     broken.map_or(Ok(()), |e| Err(failed(e)))

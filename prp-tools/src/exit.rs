@@ -1,13 +1,16 @@
 //! How the program ends: codes that a script can tell apart, and what went wrong as one line.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
 use nix::libc::EAFNOSUPPORT;
+use prp_node::printable_path;
 use prp_routed::check;
 use prp_sock::{ConnError, conn_error};
+
+use crate::print::notice;
 
 /// What `--help` says about exit codes; [`Code`] is the same as numbers.
 pub(crate) const HELP: &str = "\
@@ -122,7 +125,7 @@ impl Failure {
             ErrorKind::NotADirectory => "; name a folder",
             _ => "",
         };
-        Self::new(Code::Failed, format!("{}: {error}{fix}", path.display()))
+        Self::new(Code::Failed, format!("{}: {error}{fix}", printable_path(path)))
     }
 
     /// The file or folder at `path` could not be written.
@@ -134,7 +137,7 @@ impl Failure {
             ErrorKind::NotADirectory | ErrorKind::AlreadyExists => "; name a folder",
             _ => "",
         };
-        Self::new(Code::Failed, format!("{}: {error}{fix}", path.display()))
+        Self::new(Code::Failed, format!("{}: {error}{fix}", printable_path(path)))
     }
 
     /// Prints it on standard error.
@@ -163,43 +166,6 @@ impl Failure {
 /// never get a client.
 pub(crate) fn report_missing(hosts: &Path) {
     check::lacks(hosts).iter().for_each(notice);
-}
-
-/// Prints a line on standard error, in the program's name.
-pub(crate) fn notice(line: impl Display) {
-    // A closed standard error leaves nowhere to complain to.
-    let _ = writeln!(io::stderr(), "prp: {}", printable(&line.to_string()));
-}
-
-/// `text` as a terminal shows it and does nothing else: what others have written (prphosts, a
-/// daemon, a peer) may have control characters in it.
-pub(crate) fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() && c != '\n' && c != '\t' {
-            shown.extend(c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-/// Prints a line on standard output, at once.
-///
-/// # Errors
-/// Standard output takes nothing. A closed standard output ends the program without a word.
-pub(crate) fn print_line(line: impl Display) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|e| unwritten(&e))
-}
-
-/// What ends the program when standard output takes nothing.
-pub(crate) fn unwritten(error: &io::Error) -> Failure {
-    match error.kind() {
-        ErrorKind::BrokenPipe => Failure::new(Code::Unread, ""),
-        _ => Failure::local("standard output", error),
-    }
 }
 
 impl From<Failure> for ExitCode {

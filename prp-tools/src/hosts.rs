@@ -9,11 +9,13 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use prp_node::printable_path;
 use prp_proto::hosts::{Entry, is_local_name};
 use prp_routed::check::{self, HostsScope, Report};
 use prp_sock::{HostsFile, NodeId, Resolver};
 
-use crate::exit::{Code, Failure, help, print_line};
+use crate::exit::{Code, Failure, help};
+use crate::print::print_line;
 
 const EXAMPLES: &str = "\
   prp hosts check                  what is wrong with the prphosts in force here
@@ -127,7 +129,7 @@ pub(crate) fn number(name: &str) -> Result<u16, Failure> {
 
 /// That `file` has no node called `name`, and what to do about it.
 pub(crate) fn unknown(file: &HostsFile, name: &str) -> (String, String) {
-    let path = file.path().display();
+    let path = printable_path(file.path());
     let cause = format!("no node {name} in {path}");
     let bare = name.trim_start_matches('[').trim_end_matches(']');
     let mut fix = known(file).map_or_else(String::new, |known| format!("name {known}, or "));

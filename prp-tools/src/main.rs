@@ -1,4 +1,9 @@
 //! `prp`: the PaRma Protocol from the command line. A file for each subcommand.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 mod accepting;
@@ -13,6 +18,7 @@ mod model;
 mod perf;
 mod ping;
 mod policy;
+mod print;
 mod probe;
 mod proxy;
 mod routed;
@@ -29,6 +35,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use exit::Failure;
+use print::unwritten;
 use sys::standard::Standard;
 
 /// Byte streams between the nodes of a cluster, straight over Ethernet.
@@ -74,7 +81,13 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse_from(routed::arguments(env::args_os())).command) {
+    let done = match Arguments::try_parse_from(routed::arguments(env::args_os())) {
+        Ok(arguments) => run(&arguments.command),
+        // With colours where standard error is a terminal.
+        Err(wrong) if wrong.use_stderr() => wrong.exit(),
+        Err(asked) => print_help(&asked),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.print();
@@ -83,10 +96,21 @@ fn main() -> ExitCode {
     }
 }
 
+/// Prints the help or the version that was asked for.
+fn print_help(asked: &clap::Error) -> Result<(), Failure> {
+    check_output()?;
+    asked.print().map_err(|e| unwritten(&e))
+}
+
+/// Whether there is a standard output.
+fn check_output() -> Result<(), Failure> {
+    Standard::Output.check().map_err(|e| Failure::local("standard output", &e))
+}
+
 fn run(command: &Command) -> Result<(), Failure> {
     if !matches!(command, Command::Cat(_)) {
         // All others print something.
-        Standard::Output.check().map_err(|e| Failure::local("standard output", &e))?;
+        check_output()?;
     }
     match command {
         Command::Cat(args) => cat::run(args),

@@ -2,7 +2,6 @@
 
 mod tally;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +14,8 @@ use prp_proto::addr::NodeId;
 use prp_proto::wire::{Flags, NodeKind};
 
 use crate::argument::{number, seconds};
-use crate::exit::{Code, Failure, help, print_line, unwritten};
+use crate::exit::{Code, Failure, help};
+use crate::print::{print_bytes, print_json, print_line};
 use crate::probe::{ProbeReply, Prober};
 use crate::signals::Signals;
 use tally::Tally;
@@ -187,15 +187,13 @@ fn answered(
 
 /// Prints a mark of a flood.
 fn mark(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| unwritten(&e))
+    print_bytes(text.as_bytes())
 }
 
 /// Says what has come of it, and how that is to be taken.
 fn end(tally: &Tally, json: bool) -> Result<(), Failure> {
     if json {
-        let text = serde_json::to_string_pretty(&tally.report());
-        print_line(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
+        print_json(&tally.report(), true)?;
     } else {
         print_line(tally.summary())?;
     }

@@ -18,6 +18,7 @@ use prp_device::{
     factory, list_interfaces,
 };
 use prp_node::PortClaims;
+use prp_node::printable_path;
 use prp_proto::addr::{DeviceId, LinkAddr, NodeId, Port};
 use prp_proto::endpoint::Device;
 use prp_proto::forward::{Flow, Forwarder, Outcome};
@@ -279,7 +280,7 @@ impl Prober {
             Route::NoRoute(why) => why.to_string(),
             Route::Local | Route::Via(_) => "no way to it may be used".into(),
         };
-        let text = format!("{}: {why} ({})", self.name(node), self.file.path().display());
+        let text = format!("{}: {why} ({})", self.name(node), printable_path(self.file.path()));
         match &self.no_ethernet {
             Some(e) => Failure::new(Code::Unreachable, format!("{text}; Ethernet: {e}")),
             None => Failure::new(Code::Unreachable, text),

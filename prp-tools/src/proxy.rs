@@ -16,8 +16,9 @@ use prp_node::descriptors;
 use prp_sock::{Builder, Port, reset_all};
 
 use crate::accepting::Acceptor;
-use crate::exit::{Code, Failure, help, notice, words};
+use crate::exit::{Code, Failure, help, words};
 use crate::hosts;
+use crate::print::notice;
 use crate::semaphore::Semaphore;
 use crate::signals::{Signals, die_of};
 use address::ProxyAddr;

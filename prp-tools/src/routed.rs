@@ -18,7 +18,8 @@ use prp_routed::report::Question;
 use prp_sock::NodeId;
 use serde_json::Value;
 
-use crate::exit::{Code, Failure, help, print_line, printable};
+use crate::exit::{Code, Failure, help};
+use crate::print::{json, print_line, printable};
 
 /// Ask the routing daemon of this machine how it is, or have it read prphosts again.
 #[derive(Debug, Args)]
@@ -116,11 +117,10 @@ fn answer(args: &RoutedArgs) -> Result<String, Failure> {
         return Ok(printable(words::render(value).trim_end()));
     }
     // One line, also where there is one for each time.
-    let text = match value {
-        Value::String(text) => serde_json::to_string(&metrics::parse(&text)),
-        data => serde_json::to_string(&data),
-    };
-    text.map_err(|e| Failure::local("JSON", &e.into()))
+    match value {
+        Value::String(text) => json(&metrics::parse(&text), false),
+        data => json(&data, false),
+    }
 }
 
 fn failure(error: &io::Error) -> Failure {

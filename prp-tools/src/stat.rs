@@ -14,7 +14,8 @@ use clap::Args;
 use prp_node::status;
 
 use crate::argument::seconds;
-use crate::exit::{Failure, help, notice, print_line};
+use crate::exit::{Failure, help};
+use crate::print::{notice, print_json, print_line};
 pub(crate) use filter::ConnectionFilter;
 #[cfg(test)]
 pub(crate) use snapshot::Device;
@@ -105,12 +106,7 @@ pub(crate) fn run(args: &StatArgs) -> Result<(), Failure> {
 
 fn print(args: &StatArgs, snapshot: &Snapshot) -> Result<(), Failure> {
     if args.json {
-        let text = if args.watch.is_some() {
-            serde_json::to_string(snapshot)
-        } else {
-            serde_json::to_string_pretty(snapshot)
-        };
-        return print_line(text.map_err(|e| Failure::local("JSON", &e.into()))?);
+        return print_json(snapshot, args.watch.is_none());
     }
     let lines = if args.summary {
         summary::lines(snapshot)

@@ -13,8 +13,9 @@ use clap::Args;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::argument::{number, seconds};
-use crate::exit::{Code, Failure, help, print_line};
+use crate::exit::{Code, Failure, help};
 use crate::hosts::names::Names;
+use crate::print::{print_json, print_line};
 use crate::signals::Signals;
 use crate::stat::{ANSWER_TIMEOUT, ConnectionFilter, Snapshot};
 use rates::{Rates, Sample};
@@ -123,8 +124,7 @@ fn print(
         let mut sample = take_sample(&mut rates, filter)?;
         view.sort.apply(&mut sample.connections);
         if args.json {
-            let line = serde_json::to_string(&sample);
-            print_line(line.map_err(|e| Failure::local("JSON", &e.into()))?)?;
+            print_json(&sample, false)?;
         } else {
             let gap = if blocks == 0 { "" } else { "\n" };
             print_line(format_args!("{gap}{}", text::block(&sample, view)))?;

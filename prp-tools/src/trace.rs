@@ -9,7 +9,8 @@ use prp_proto::wire::{Flags, NodeKind};
 use serde::Serialize;
 
 use crate::argument::{number, seconds};
-use crate::exit::{Code, Failure, help, print_line};
+use crate::exit::{Code, Failure, help};
+use crate::print::{print_json, print_line};
 use crate::probe::{ProbeReply, Prober};
 
 /// Steps in a row without an answer, after which none is expected any more: one router may be
@@ -90,8 +91,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
     if args.json {
         let (name, reached) = (prober.name(node), verdict.is_ok());
         let report = TraceReport { node: node.number(), name, reached, hops: steps };
-        let text = serde_json::to_string_pretty(&report);
-        print_line(text.map_err(|e| Failure::local("JSON", &e.into()))?)?;
+        print_json(&report, true)?;
     }
     verdict
 }

@@ -1,5 +1,6 @@
 //! Receives that end before their message is there: which may, and the wait for one.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,7 +43,9 @@ pub(crate) fn enable(process: &Arc<Process>, is_everywhere: bool) {
             IS_EVERYWHERE.fetch_or(is_everywhere, Ordering::Relaxed);
             IS_ON.store(true, Ordering::Relaxed);
         }
-        Err(why) if process.rank() == 0 => eprintln!("receives are not released early: {why}"),
+        Err(why) if process.rank() == 0 => {
+            let _ = writeln!(io::stderr(), "receives are not released early: {why}");
+        }
         Err(_) => {}
     }
 }
@@ -89,7 +92,8 @@ pub(crate) fn wait_for(
 pub(crate) fn report(process: &Process) {
     if std::env::var(EARLY_RELEASE).is_ok_and(|v| v == "report") {
         let counts = process.engine().release_counts();
-        eprintln!(
+        let _ = writeln!(
+            io::stderr(),
             "rank {}: {} receives released before their message, {} during it",
             process.rank(),
             counts.before_header,

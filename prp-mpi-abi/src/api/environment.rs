@@ -1,6 +1,7 @@
 //! The beginning and the end of MPI, and calls that need neither.
 
 use std::ffi::{c_char, c_int};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -64,7 +65,7 @@ pub(crate) fn begin() -> Outcome {
         return Ok(());
     }
     let process = Process::start().unwrap_or_else(|e| {
-        eprintln!("MPI_Init: {e}");
+        let _ = writeln!(io::stderr(), "MPI_Init: {e}");
         std::process::exit(1);
     });
     super::collective::choice::read_environment();
@@ -117,7 +118,8 @@ pub(crate) fn finalize() -> Outcome {
     if std::env::var_os(prp_mpi::control::environment::LEAKS).is_some() {
         let (requests, comms) = (REQUESTS.len(), COMMS.len());
         if requests + comms > 0 {
-            eprintln!(
+            let _ = writeln!(
+                io::stderr(),
                 "rank {}: {requests} requests and {comms} communicators were not freed",
                 process.rank()
             );

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -124,7 +125,7 @@ fn end(name: &str, failure: &Failure) -> ! {
     match process() {
         Ok(process) => process.abort(1, &text),
         Err(_) => {
-            eprintln!("{text}");
+            let _ = writeln!(io::stderr(), "{text}");
             std::process::exit(1);
         }
     }

@@ -6,7 +6,7 @@ mod place;
 pub(super) mod pmi;
 
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -170,7 +170,12 @@ impl Process {
             if self.waits_too_long(&mut reported) {
                 let text = self.whereabouts();
                 let lines: Vec<_> = text.lines().take(2).collect();
-                eprintln!("prp-mpi: rank {}: {}", self.rank, lines.join(", since "));
+                let _ = writeln!(
+                    io::stderr(),
+                    "prp-mpi: rank {}: {}",
+                    self.rank,
+                    lines.join(", since ")
+                );
             }
         }
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use prp_proto::addr::NodeId;
 
 use super::{HEAD, NAME, Record, RecordText, VERSION};
+use crate::process::program;
 
 /// The longest page that is read: 50,000 connections take 16 MiB.
 const MAX_LEN: u64 = 64 << 20;
@@ -22,7 +23,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(1);
 pub struct Page {
     /// Its number.
     pub pid: u32,
-    /// The name of its program, as the kernel has it.
+    /// The name of its program, printable.
     pub program: String,
     /// Its node.
     pub node: u16,
@@ -39,12 +40,6 @@ impl Page {
         let (program, node) = (program(pid), node.number());
         Self { pid, program, node, is_stale: false, records: records.parse() }
     }
-}
-
-/// The name of a process's program, as the kernel has it.
-fn program(pid: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim_end().to_owned()
 }
 
 /// A page that was found.

@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write};
 
+use crate::printable::printable;
+
 /// Records as they are written.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RecordText(String);
@@ -47,13 +49,16 @@ pub struct Record {
 }
 
 impl Record {
-    /// The records of a page. What is no field is left out.
+    /// The records of a page, which any process may have written. What is no field is left out,
+    /// and values are printable.
     pub(super) fn parse(text: &str) -> Vec<Self> {
+        let is_part = |c: char| matches!(c, '_' | '-') || c.is_ascii_alphanumeric();
         let record = |line: &str| {
             let mut words = line.split('\t');
             let kind = words.next()?.to_owned();
             let field = |word: &str| {
-                word.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
+                let (name, value) = word.split_once('=')?;
+                name.chars().all(is_part).then(|| (name.to_owned(), printable(value)))
             };
             Some(Self { kind, fields: words.filter_map(field).collect() })
         };

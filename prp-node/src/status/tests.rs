@@ -37,6 +37,16 @@ fn pages__are_written_on_request() {
     assert_eq!(found.records[1].number("rto"), None);
 }
 
+/// Any process of the machine may write a page.
+#[test]
+fn records__of_others_are_printable() {
+    let text = "device\tname=e\u{1b}[2Jth\tsent=7\tb\u{1b}ad=8\tx y=9";
+    let records = Record::parse(text);
+    let [device] = &records[..] else { panic!("{records:?}") };
+    let fields: Vec<_> = device.fields().collect();
+    assert_eq!(fields, [("name", "e\\u{1b}[2Jth"), ("sent", "7")]);
+}
+
 /// A process that is stopped has the page it wrote last.
 #[test]
 fn pages__of_silent_processes_are_stale() {

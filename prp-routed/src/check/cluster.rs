@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use prp_node::{counted, printable_path};
 use prp_proto::addr::NodeId;
 use prp_proto::cluster::{Asymmetry, Cluster, Fault, FaultKind};
 use prp_proto::hosts::Hosts;
 
-use super::{Finding, MAX_NOTES, Report, count, read};
+use super::{Finding, MAX_NOTES, Report, read};
 
 /// Whose file is where.
 type Paths = BTreeMap<NodeId, PathBuf>;
@@ -35,15 +36,19 @@ pub fn cluster(folder: &Path) -> Report {
             0 => String::new(),
             n => format!("; {n} of them by another way back than there"),
         };
-        let pairs = count(pairs, "pair");
+        let pairs = counted(pairs, "pair");
         format!(
             "{}: {}, all {pairs} reach each other{asymmetric}",
-            folder.display(),
-            count(files, "node")
+            printable_path(folder),
+            counted(files, "node")
         )
     } else {
-        let (files, nodes) = (count(files, "file"), count(nodes, "node"));
-        format!("{}: {files} of {nodes}, {}", folder.display(), count(faults.len(), "fault"))
+        let (files, nodes) = (counted(files, "file"), counted(nodes, "node"));
+        format!(
+            "{}: {files} of {nodes}, {}",
+            printable_path(folder),
+            counted(faults.len(), "fault")
+        )
     };
     Report::new(summary, faults, notes)
 }
@@ -113,7 +118,7 @@ fn read_all(folder: &Path) -> Result<(Paths, BTreeMap<NodeId, Hosts>), Vec<Findi
         match read(&path).and_then(|hosts| Ok((owner(&path, &hosts)?, hosts))) {
             Ok((node, hosts)) => {
                 if let Some(other) = of_nodes.get(&node) {
-                    let what = format!("of node {node}, and so is {}", other.display());
+                    let what = format!("of node {node}, and so is {}", printable_path(other));
                     faults.push(Finding::new(&path, what));
                 } else {
                     of_nodes.insert(node, path);

@@ -2,6 +2,7 @@
 
 use core::num::NonZero;
 use core::time::Duration;
+use std::io::{self, Write};
 use std::thread;
 use std::time::Instant;
 
@@ -79,7 +80,9 @@ pub(crate) fn soak(args: &SoakArgs) -> bool {
 fn step(bar: &ProgressBar, failure: Option<&Failure>) {
     bar.inc(1);
     if let Some(failure) = failure {
-        bar.suspend(|| eprintln!("seed {}: {}", failure.seed, failure.violation));
+        bar.suspend(|| {
+            let _ = writeln!(io::stderr(), "seed {}: {}", failure.seed, failure.violation);
+        });
     }
 }
 

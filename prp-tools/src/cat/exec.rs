@@ -12,7 +12,8 @@ use super::copy::CopyError;
 use super::input::Input;
 use super::output::Output;
 use super::{CatArgs, Side, session};
-use crate::exit::{Failure, notice};
+use crate::exit::Failure;
+use crate::print::notice;
 use crate::semaphore::Semaphore;
 use crate::signals::{Signals, die_of};
 

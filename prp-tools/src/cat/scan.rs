@@ -5,7 +5,8 @@ use std::path::Path;
 use prp_sock::{Builder, NodeId, Port};
 
 use super::{CatArgs, UNANSWERED};
-use crate::exit::{Code, Failure, notice, words};
+use crate::exit::{Code, Failure, words};
+use crate::print::notice;
 
 /// Connects to each port, one after another. Fails as the last port did where none is open.
 pub(super) fn run(

@@ -16,7 +16,7 @@ use super::input::Input;
 use super::output::Output;
 use super::progress::{Counts, Progress};
 use super::report;
-use crate::exit::notice;
+use crate::print::notice;
 
 /// How often to check whether the peer is gone while nothing is received from it, and to show
 /// progress.

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use prp_device::device_states;
+use prp_node::process;
 use prp_proto::wire::TrainTest;
 use prp_sock::{HostsFile, Resolver};
 
@@ -74,10 +75,8 @@ impl PortOwner {
             return Self::default();
         };
         let pid = pid_of_socket(inode);
-        let read =
-            |what| pid.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/{what}")).ok());
-        let program = read("comm").map(|name| name.trim_end().to_owned());
-        let is_stopped = read("stat").is_some_and(|stat| is_stopped(&stat));
+        let program = pid.map(process::program);
+        let is_stopped = pid.is_some_and(process::is_stopped);
         Self { user: Some(user), process: pid.zip(program), is_stopped }
     }
 }
@@ -121,12 +120,6 @@ fn pid_of_socket(inode: u64) -> Option<u32> {
         };
         fds.any(is_it).then_some(pid)
     })
-}
-
-/// Whether a process is stopped, by the text of its /proc/PID/stat.
-fn is_stopped(stat: &str) -> bool {
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-    matches!(state, Some('T' | 't'))
 }
 
 /// `holder` has the port `own`, and does not answer there.
@@ -180,13 +173,6 @@ mod tests {
         let six = address("000000FD000000000000000007000000:146E");
         assert_eq!(six, "[fd00::7]:5230".parse().ok());
         assert_eq!((address("x:1"), address("01:1"), address("0100007F")), (None, None, None));
-    }
-
-    #[test]
-    fn is_stopped__by_a_signal_or_a_debugger() {
-        assert!(is_stopped("7 (a) b) T 1 7"));
-        assert!(is_stopped("7 (a) t 1 7"));
-        assert!(!is_stopped("7 (T) S 1 7") && !is_stopped(""));
     }
 
     #[test]

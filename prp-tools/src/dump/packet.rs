@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use prp_device::raw::CaptureSocket;
+use prp_node::printable;
 use prp_proto::addr::Port;
 use prp_proto::wire::{
     Control, ETHERNET_LEN, Flags, Frame, LivenessBlock, NodeBlock, Part, TrainTest,
@@ -12,7 +13,7 @@ use prp_proto::wire::{
 use serde::Serialize;
 
 use super::decode::{Content, DecodedPacket, Ends};
-use crate::exit::printable;
+use crate::print::json;
 
 /// What a tagged frame has before its EtherType, and how long the tag is.
 const VLAN: [u8; 2] = [0x81, 0];
@@ -232,6 +233,6 @@ impl Packet {
             echo: echo.flatten().map(|block| block.kind.name()),
             liveness: liveness.flatten().map(|block| block.state.name()),
         };
-        serde_json::to_string(&row).unwrap_or_default()
+        json(&row, false).unwrap_or_default()
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use prp_node::counted;
+use prp_node::{counted, printable_path};
 
 use super::DumpArgs;
 use super::decode::{self, DecodedPacket, ProtocolNumbers};
@@ -16,7 +16,8 @@ use super::filter::PacketFilter;
 use super::follow::Follower;
 use super::packet::{Packet, PacketKind};
 use super::writer::Writer;
-use crate::exit::{Code, Failure, notice, unwritten};
+use crate::exit::{Code, Failure};
+use crate::print::{notice, unwritten};
 
 /// Gaps that are reported one by one.
 const MOST_GAPS: usize = 20;
@@ -43,7 +44,7 @@ fn writer(path: &Path, read: Option<&Path>) -> Result<Writer, Failure> {
     if let (Some(read), Some(written)) = (read.and_then(place), place(path))
         && read == written
     {
-        let text = format!("{}: it is read; name another file to write to", path.display());
+        let text = format!("{}: it is read; name another file to write to", printable_path(path));
         return Err(Failure::new(Code::Usage, text));
     }
     File::create(path).and_then(Writer::new).map_err(failed)

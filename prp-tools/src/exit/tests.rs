@@ -3,17 +3,10 @@ use std::time::Duration;
 use prp_sock::StreamError;
 
 use super::*;
+use crate::print::unwritten;
 
 fn conn(error: ConnError) -> io::Error {
     StreamError::from(error).into()
-}
-
-#[test]
-fn printable__has_a_terminal_do_nothing() {
-    let text = "a\u{1b}[2Jb\u{9b}31mc\r\u{7}d\u{7f}\n\te";
-    let shown = "a\\u{1b}[2Jb\\u{9b}31mc\\u{d}\\u{7}d\\u{7f}\n\te";
-    assert_eq!(printable(text), shown);
-    assert_eq!(printable("3:80: früh – 2,5 µs"), "3:80: früh – 2,5 µs");
 }
 
 #[test]

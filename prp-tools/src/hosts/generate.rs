@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use prp_node::printable_path;
 use prp_proto::plan::Plan;
 
 use crate::argument::any;
@@ -136,7 +137,7 @@ fn write_all(last: u16, hosts: impl Fn(u16) -> String, folder: &Path) -> Result<
         let path = folder.join(format!("prphosts.{node}"));
         std::fs::write(&path, hosts(node)).map_err(|e| Failure::writing(&path, &e))?;
     }
-    Ok(format!("{0}/prphosts.1 to {0}/prphosts.{last}", folder.display()))
+    Ok(format!("{0}/prphosts.1 to {0}/prphosts.{last}", printable_path(folder)))
 }
 
 #[cfg(test)]

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use prp_node::printable_path;
 use prp_proto::hosts::{Entry, HopTarget};
 use serde::Serialize;
 
 use super::{find, load, path_or_default, unknown};
 use crate::exit::{Code, Failure, help};
+use crate::print::json;
 
 /// Print the line of a node, found by name or number.
 ///
@@ -62,8 +64,8 @@ pub(super) fn run(args: &ResolveArgs) -> Result<String, Failure> {
     if !args.json {
         return Ok(entry.to_string());
     }
-    let line = line(entry, file.path().display().to_string());
-    serde_json::to_string_pretty(&line).map_err(|e| Failure::local("JSON", &e.into()))
+    let line = line(entry, printable_path(file.path()));
+    json(&line, true)
 }
 
 fn line(entry: Entry<'_>, file: String) -> ResolvedLine<'_> {

@@ -7,7 +7,8 @@ use super::fitting::{Name, Resampling, fitted, ranked};
 use super::input::MeasurementArgs;
 use super::{blind_spots, output};
 use crate::argument::number;
-use crate::exit::{Failure, notice};
+use crate::exit::Failure;
+use crate::print::notice;
 
 /// Write a fitted model in the form of another program.
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use prp_model::fit::Sample;
 use prp_model::unit::Hops;
+use prp_node::printable_path;
 
 use super::live::{self, LiveArgs};
 use super::read::{self, Format};
@@ -111,7 +112,7 @@ struct Text {
 
 impl Text {
     fn read(path: &PathBuf) -> Result<Self, Failure> {
-        let name = path.display().to_string();
+        let name = printable_path(path);
         let text = std::fs::read_to_string(path).map_err(|e| Failure::reading(path, &e))?;
         Ok(Self { name, text })
     }

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::env;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -49,20 +50,20 @@ impl LiveArgs {
     }
 
     /// The arguments of `prp perf` for it.
-    fn words(&self) -> Vec<String> {
-        let mut words: Vec<String> = ["perf", "sweep", "--json", "-"].map(str::to_owned).into();
-        let mut add = |name: &str, value: Option<String>| {
+    fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = ["perf", "sweep", "--json", "-"].map(Into::into).into();
+        let mut add = |name: &str, value: Option<OsString>| {
             if let Some(value) = value {
-                words.extend([name.to_owned(), value]);
+                words.extend([name.into(), value]);
             }
         };
-        add("--port", self.port.map(|port| port.to_string()));
-        add("--time", self.time.map(|time| time.to_string()));
-        add("--wait", self.wait.clone());
-        add("--hosts", self.hosts.as_ref().map(|path| path.display().to_string()));
-        self.versus.iter().for_each(|versus| add("--vs", Some(versus.clone())));
+        add("--port", self.port.map(|port| port.to_string().into()));
+        add("--time", self.time.map(|time| time.to_string().into()));
+        add("--wait", self.wait.clone().map(Into::into));
+        add("--hosts", self.hosts.clone().map(Into::into));
+        self.versus.iter().for_each(|versus| add("--vs", Some(versus.into())));
         words.push("--".into());
-        words.extend(self.live.clone());
+        words.extend(self.live.iter().map(Into::into));
         words
     }
 }
@@ -107,7 +108,12 @@ mod tests {
             hosts: None,
             measured: RefCell::default(),
         };
-        let words = args.words().join(" ");
+        let words = args
+            .words()
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+            .join(" ");
         assert_eq!(words, "perf sweep --json - --port 7 --time 0.5 --wait spin --vs tcp -- beta");
     }
 }

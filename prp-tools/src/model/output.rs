@@ -1,24 +1,22 @@
 //! What a command prints: lines for people, or one JSON object.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
+use prp_node::printable_path;
 use serde_json::Value;
 
 use crate::exit::{Code, Failure};
+use crate::print::{print_json, print_line};
 
 /// Prints `json` where that is asked for, and the lines otherwise.
 pub(super) fn publish(is_json: bool, json: &Value, lines: &[String]) -> Result<(), Failure> {
-    if is_json { print(&format!("{json:#}")) } else { print(&lines.join("\n")) }
+    if is_json { print_json(json, true) } else { print(&lines.join("\n")) }
 }
 
-/// Prints lines on standard output; a closed one is no failure.
+/// Prints lines on standard output.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
-    match writeln!(io::stdout(), "{text}") {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),
-        _ => Ok(()),
-    }
+    print_line(text)
 }
 
 /// Writes a text to a file.
@@ -28,5 +26,5 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// A failure of a file with what is wrong in it.
 pub(super) fn wrong(path: &Path, what: impl std::fmt::Display) -> Failure {
-    Failure::new(Code::Failed, format!("{}: {what}", path.display()))
+    Failure::new(Code::Failed, format!("{}: {what}", printable_path(path)))
 }

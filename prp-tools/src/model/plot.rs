@@ -6,6 +6,7 @@ use std::path::Path;
 use plotters::prelude::*;
 use prp_model::fit::{Fit, Setting, TimeKind};
 use prp_model::unit::Bytes;
+use prp_node::printable_path;
 
 use crate::exit::{Code, Failure};
 
@@ -38,7 +39,7 @@ pub(super) fn fit(fit: &Fit, path: &Path) -> Result<(), Failure> {
 }
 
 fn failed(path: &Path, error: &dyn std::error::Error) -> Failure {
-    Failure::new(Code::Failed, format!("{}: {error}", path.display()))
+    Failure::new(Code::Failed, format!("{}: {error}", printable_path(path)))
 }
 
 fn draw(fit: &Fit, path: &Path) -> PlotResult {

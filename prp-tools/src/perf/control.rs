@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 
+use prp_node::printable;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::machine::Machine;
 use super::transport::{Transport, WaitMode};
@@ -182,9 +184,31 @@ pub(super) fn receive<T: DeserializeOwned>(mut stream: impl Read) -> io::Result<
     }
     let mut bytes = vec![0; len as usize];
     stream.read_exact(&mut bytes)?;
-    serde_json::from_slice(&bytes).map(Some).map_err(|e| {
+    let message = serde_json::from_slice(&bytes).and_then(|mut value| {
+        make_printable(&mut value);
+        serde_json::from_value(value)
+    });
+    message.map(Some).map_err(|e| {
         io::Error::new(ErrorKind::InvalidData, format!("not a message of prp perf: {e}"))
     })
+}
+
+/// Makes all texts of another machine's message printable.
+fn make_printable(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = printable(&*text),
+        Value::Array(values) => values.iter_mut().for_each(make_printable),
+        Value::Object(fields) => {
+            let entries = std::mem::take(fields).into_iter();
+            *fields = entries
+                .map(|(key, mut value)| {
+                    make_printable(&mut value);
+                    (printable(key), value)
+                })
+                .collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use prp_node::printable_path;
 use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::hosts::HopTarget;
 use prp_sock::HostsFile;
@@ -37,7 +38,7 @@ impl FirstHop {
                 Some(HopTarget::Udp(_)) => {
                     let message = format!(
                         "{}: node {at} is reached over UDP, and raw frames are for Ethernet",
-                        hosts.path().display()
+                        printable_path(hosts.path())
                     );
                     return Err(io::Error::new(io::ErrorKind::Unsupported, message));
                 }
@@ -45,7 +46,7 @@ impl FirstHop {
                 None => break,
             }
         }
-        let message = format!("{}: no way to node {node}", hosts.path().display());
+        let message = format!("{}: no way to node {node}", printable_path(hosts.path()));
         Err(io::Error::new(io::ErrorKind::HostUnreachable, message))
     }
 }

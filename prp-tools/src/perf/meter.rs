@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::display::Display;
 use super::stream::StreamArgs;
 use super::transport::Transport;
-use crate::exit::print_line;
+use crate::print::print_line;
 
 /// What got through in a part of a leg.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]

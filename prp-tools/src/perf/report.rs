@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
@@ -14,6 +14,7 @@ use super::session::Session;
 use super::steal;
 use super::transport::Transport;
 use crate::exit::Failure;
+use crate::print::{json, print_bytes, print_line};
 
 /// All that is known of a measurement.
 #[derive(Debug, Serialize)]
@@ -158,7 +159,7 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
     }
 
     fn json(&self) -> Result<String, Failure> {
-        serde_json::to_string_pretty(self).map_err(|e| Failure::local("JSON", &e.into()))
+        json(self, true)
     }
 }
 
@@ -166,9 +167,9 @@ impl<S: Serialize, R: Serialize> Report<S, R> {
 /// of both is.
 pub(super) fn publish(json: Option<&Path>, text: &str, table: &[String]) -> Result<(), Failure> {
     if json == Some(Path::new("-")) {
-        return print(text);
+        return print_bytes(format!("{text}\n").as_bytes());
     }
-    let printed = print(&table.join("\n"));
+    let printed = print_line(table.join("\n"));
     if let Some(path) = json {
         let written = File::create(path).and_then(|mut file| writeln!(file, "{text}"));
         written.map_err(|e| Failure::writing(path, &e))?;
@@ -191,14 +192,6 @@ pub(super) fn check_writable(path: &Path) -> Result<(), Failure> {
         let _ = fs::remove_file(path);
     }
     Ok(())
-}
-
-/// Prints lines on standard output; a closed one is no failure.
-fn print(text: &str) -> Result<(), Failure> {
-    match writeln!(io::stdout(), "{text}") {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failure::local("standard output", &e)),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

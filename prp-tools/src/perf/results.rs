@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use prp_node::printable_path;
 use serde_json::Value;
 
 use super::report;
@@ -148,7 +149,7 @@ impl Run {
     fn read(path: &Path) -> Result<Self, Failure> {
         let text = fs::read_to_string(path).map_err(|e| Failure::reading(path, &e))?;
         Self::of(&text).ok_or_else(|| {
-            let text = format!("{}: not what `bench --json` writes", path.display());
+            let text = format!("{}: not what `bench --json` writes", printable_path(path));
             Failure::new(Code::Failed, text)
         })
     }

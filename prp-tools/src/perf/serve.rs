@@ -20,8 +20,9 @@ use super::raw::RawLink;
 use super::transport::{Transport, WaitMode};
 use super::{DEFAULT_PORT, flow, parallel};
 use crate::argument::port;
-use crate::exit::{Failure, notice, report_missing};
+use crate::exit::{Failure, report_missing};
 use crate::hosts;
+use crate::print::notice;
 
 /// Connections of TCP that may wait to be accepted: as many as a client makes at a time, and as PRP
 /// keeps.

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
+use prp_node::printable_path;
 use serde_json::json;
 
 use super::{report, steal};
@@ -51,7 +52,7 @@ pub(super) fn run(args: &SummaryArgs) -> Result<(), Failure> {
     if runs.is_empty() {
         let text = format!(
             "{}: no runs here; `netns-scripts/bench --keep DIR` writes them",
-            args.dir.display()
+            printable_path(&args.dir)
         );
         return Err(Failure::new(Code::Failed, text));
     }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use prp_node::printable_path;
+
 use crate::argument::port;
 
 /// An end of the proxy.
@@ -53,7 +55,7 @@ impl fmt::Display for ProxyAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => write!(f, "tcp:{address}"),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Unix(path) => write!(f, "unix:{}", printable_path(path)),
             Self::Prp { node: Some(node), port } => write!(f, "prp:{node}:{port}"),
             Self::Prp { node: None, port } => write!(f, "prp:{port}"),
         }

@@ -8,6 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use prp_node::printable_path;
 use prp_sock::{Builder, NodeId, Port, PrpListener, PrpStream};
 use socket2::SockRef;
 
@@ -84,7 +85,7 @@ impl ProxyListener {
             Self::Unix(listener) => {
                 let addr = listener.local_addr()?;
                 let path = addr.as_pathname().unwrap_or_else(|| Path::new(""));
-                format!("unix:{}", path.display())
+                format!("unix:{}", printable_path(path))
             }
             Self::Prp(listener) => format!("prp:{}", listener.local_addr()?),
         })

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use console::Term;
 
 use crate::argument;
-use crate::exit::{Failure, print_line, unwritten};
+use crate::exit::Failure;
+use crate::print::{print_line, printable, unwritten};
 
 /// Seconds between two questions, unless the user says otherwise.
 pub(super) const DEFAULT: &str = "1";
@@ -45,7 +46,7 @@ pub(super) fn run(
             print_line(if plain { answer? } else { block(blocks, now, &answer?) })?;
         } else {
             let answer = match answer {
-                Err(failure) if blocks > 0 => format!("prp: {}", failure.text()),
+                Err(failure) if blocks > 0 => format!("prp: {}", printable(failure.text())),
                 answer => answer?,
             };
             let (height, width) = screen.size();

@@ -11,8 +11,8 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Row, Table, Widget};
 
 use super::rates::{ConnectionRow, Sample};
-use crate::exit::printable;
 use crate::hosts::names::Names;
+use crate::print::printable;
 use columns::{COLUMNS, Column};
 use numbers::{percent, rtt, short, time};
 

@@ -2,6 +2,7 @@
 //! a communicator; and what was taken, on wish.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use std::sync::LazyLock;
 use std::{env, process};
 
@@ -25,7 +26,7 @@ static GENERAL: LazyLock<(Choices, bool)> = LazyLock::new(|| {
     let words: Vec<&str> = text.split(',').map(str::trim).collect();
     let settings: Vec<&str> = words.iter().copied().filter(|w| *w != REPORT).collect();
     let choices = Choices::parse(&settings.join(",")).unwrap_or_else(|why| {
-        eprintln!("{COLLECTIVES}: {why}");
+        let _ = writeln!(io::stderr(), "{COLLECTIVES}: {why}");
         process::exit(1);
     });
     (choices, words.contains(&REPORT))
@@ -72,6 +73,9 @@ pub(crate) fn choose_by_size(comm: &Comm, call: Call, bytes: usize) -> Algorithm
 pub(crate) fn report(rank: usize) {
     for ((call, algorithm), (times, most)) in &*TAKEN.lock() {
         let (call, algorithm) = (CALLS[*call], algorithm.name());
-        eprintln!("rank {rank}: {call} by {algorithm} {times} times, up to {most} bytes");
+        let _ = writeln!(
+            io::stderr(),
+            "rank {rank}: {call} by {algorithm} {times} times, up to {most} bytes"
+        );
     }
 }

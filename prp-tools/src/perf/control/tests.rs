@@ -116,3 +116,11 @@ fn check__bounds_what_a_client_may_ask_for() {
         assert!(job.check().is_err(), "{job:?}");
     }
 }
+
+/// What another machine says does nothing to a terminal.
+#[test]
+fn receive__texts_are_printable() {
+    let text = r#"{"failed":"a\u001b[2Jb\nc"}"#;
+    let reply = receive::<Reply>(&framed(text)[..]).expect("a message");
+    assert_eq!(reply, Some(Reply::Failed("a\\u{1b}[2Jb\\nc".into())));
+}

@@ -10,6 +10,7 @@ mod size;
 use std::path::Path;
 
 use plotters::prelude::*;
+use prp_node::printable_path;
 
 use super::runs::Runs;
 use crate::exit::{Code, Failure};
@@ -32,7 +33,7 @@ pub(super) fn all(runs: &Runs, dir: &Path) -> Result<(), Failure> {
     for (name, draw) in PLOTS {
         let path = dir.join(name);
         draw(runs, &path)
-            .map_err(|e| Failure::new(Code::Failed, format!("{}: {e}", path.display())))?;
+            .map_err(|e| Failure::new(Code::Failed, format!("{}: {e}", printable_path(path))))?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use prp_node::printable_path;
 use serde_json::Value;
 
 use crate::perf::rounds;
@@ -25,7 +26,10 @@ impl Runs {
             let name = path.file_name().and_then(|name| name.to_str());
             let Some(name) = name.and_then(|name| name.strip_suffix(".json")) else { continue };
             let value = serde_json::from_slice(&fs::read(&path)?).map_err(|e| {
-                io::Error::new(io::ErrorKind::InvalidData, format!("{}: {e}", path.display()))
+                io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("{}: {e}", printable_path(&path)),
+                )
             })?;
             runs.insert(name.to_owned(), value);
         }
