@@ -270,6 +270,7 @@ tear_down() {
 run_on_node() {
     local node=$1
     require_up "$node"
+    PATH=$(programs_of_checkout):$PATH
     on_node "$@"
 }
 

@@ -1,6 +1,13 @@
 # shellcheck shell=bash
 # Programs of this checkout that topo runs.
 
+# The folder of this checkout's programs, whether they have been built or not.
+programs_of_checkout() {
+    local target=${CARGO_TARGET_DIR:-$here/../target}
+    [[ $target == /* ]] || target=$PWD/$target
+    realpath -m -- "$target/release"
+}
+
 # find_program VARIABLE PACKAGE NAME [OTHERWISE]: finds PROGRAM, which VARIABLE names. Otherwise it
 # is the one of this checkout, which is built if necessary. OTHERWISE is a hint for the error
 # message.

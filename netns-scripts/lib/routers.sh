@@ -4,16 +4,16 @@
 #
 #   BASE/INSTANCE/V/routed    what the router of node V says
 #
-# Two nodes have no router between them. With more there is a router on each, also around a switch:
-# a node with a router refuses requests to ports without a listener, and answers `prp ping`.
+# Two nodes have no router between them, and over UDP the kernel routes: there are routers if asked
+# for. Else there is a router on each node, also around a switch: a node with a router refuses
+# requests to ports without a listener, and answers `prp ping`.
 
-# Empty for nodes without routers, or a word.
-ROUTERS=yes
+# Empty for nodes without routers, `needed`, or `always`.
+ROUTERS=needed
 
 # plan_routers: finds all that they need before anything is made.
 plan_routers() {
-    # The kernel routes datagrams.
-    [[ ${#PLAN_NODES[@]} -gt 2 && $CARRIER != udp ]] || ROUTERS=''
+    [[ $ROUTERS == always || (${#PLAN_NODES[@]} -gt 2 && $CARRIER != udp) ]] || ROUTERS=''
     [[ -n $ROUTERS ]] || return 0
     PLAN+=" routers"
     find_program PRP_ROUTED prp-routed prp-routed ", or leave it out with --no-routers"

@@ -84,7 +84,7 @@ check_hypercube() {
     nothing_left
 }
 
-# PRP passes nodes as TCP does, since each has a router; without `--routers` none has one.
+# PRP passes nodes as TCP does, since each has a router; with `--no-routers` none has one.
 check_routers() {
     need_routed
     need_prp
@@ -109,9 +109,15 @@ check_routers() {
     ends 0 "$topo" up chain 3 --no-routers
     ! inhabited '--config /dev/null' || fail "there are routers: $(inhabitants)"
     ends 0 "$topo" down
-    # Two nodes have no router between them.
+    # Two nodes have no router between them, and may each have one.
     ends 0 "$topo" up chain 2
     ! inhabited '--config /dev/null' || fail "there are routers: $(inhabitants)"
+    ends 0 "$topo" down
+    ends 0 "$topo" up pair --routers
+    is "routers of a pair" 2 "$(inhabitants | grep -c -e '--config /dev/null')"
+    if [[ -n ${PRP_COMMAND-} ]]; then
+        ends 0 "$topo" exec 1 -- "$PRP_COMMAND" ping -c 1 node2
+    fi
     ends 0 "$topo" down
     ends 1 env PRP_ROUTED=/no/routed "$topo" up chain 3
     [[ $said == *'PRP_ROUTED is /no/routed'* ]] || fail "$said"
