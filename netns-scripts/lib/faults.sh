@@ -1,16 +1,19 @@
 # shellcheck shell=bash
-# Links with faults. In the middle of each is a program (tests/src/bin/wire.rs) that takes frames
-# from one device and gives them to another, and on the way loses, repeats, delays and changes some.
+# Links with faults or a delay. In the middle of each is a program (tests/src/bin/wire.rs) that takes
+# frames from one device and gives them to another, and on the way loses, repeats and changes some,
+# and delays all.
 # A program, because netem and what else the kernel could do it with are not in every kernel, and
 # loading a program into it takes root.
 #
-#   BASE/INSTANCE/faults      what the wire does: loss=1% dup=0% reorder=0% corrupt=0% seed=7
+#   BASE/INSTANCE/faults      what the wire does: loss=1% dup=0% reorder=0% corrupt=0% delay=0us jitter=0us seed=7
 #   BASE/INSTANCE/counters    the faults in force, and what it has done
 #
 # The faults affect all traffic of the link, also TCP's. So frames must leave the nodes as on a real
-# wire, cut to the MTU and with checksums: the devices' offloads are off.
+# wire, cut to the MTU and with checksums: the devices' offloads are off. Where a link only delays,
+# the kernel cuts the segments of TCP itself (GSO) and joins those received (GRO), as it does for a
+# card without offloads.
 
-# FAULTS is empty, for links that are one veth pair each, or the five words of the file.
+# FAULTS is empty, for links that are one veth pair each, or the words of the file.
 FAULTS=''
 PLAN_WIRE=()
 
@@ -19,11 +22,14 @@ note_fault() {
     local name=${1#--} value=$2 words
     if [[ $name == seed ]]; then
         [[ $value =~ ^[0-9]{1,18}$ ]] || usage "seed '$value': a number is wanted"
+    elif [[ $name == delay || $name == jitter ]]; then
+        local one='[0-9]{1,6}(\.[0-9]{1,3})?(us|ms|s)'
+        [[ $value =~ ^$one(/$one)?$ ]] || usage "$name '$value': a time is wanted, as in 25us, or 25us/1ms for one each way"
     else
         [[ $value =~ ^([0-9]{1,2}(\.[0-9]{1,7})?|100(\.0*)?)%?$ ]] || usage "$name '$value': 0% to 100% is possible"
         value=${value%\%}%
     fi
-    words=${FAULTS:-loss=0% dup=0% reorder=0% corrupt=0% seed=$((RANDOM * 32768 + RANDOM))}
+    words=${FAULTS:-loss=0% dup=0% reorder=0% corrupt=0% delay=0us jitter=0us seed=$((RANDOM * 32768 + RANDOM))}
     local -a settings=()
     read -ra settings <<<"$words"
     # Each element that sets NAME, with the new value.
@@ -43,7 +49,8 @@ plan_faults() {
 
 # add_faulty_link I J: as add_link, with the wire's two devices between.
 add_faulty_link() {
-    local i=$1 j=$2 end link=$(($1 / 2))
+    local i=$1 j=$2 end link=$(($1 / 2)) software=off
+    [[ $FAULTS != 'loss=0% dup=0% reorder=0% corrupt=0% '* ]] || software=on
     for end in "$i:a" "$j:b"; do
         local k=${end%:*} dev=${end#*:}$link
         try "link ${IF_NODE[k]} to the wire" inside "${IF_NODE[k]}" \
@@ -52,7 +59,8 @@ add_faulty_link() {
         try "start $dev of the wire" inside wire ip link set "$dev" up
         # Without this the wire would receive frames that a device has joined.
         try "set offloads of the wire" inside wire ethtool -K "$dev" tx off tso off gso off gro off
-        try "set offloads of ${IF_NODE[k]}" inside "${IF_NODE[k]}" ethtool -K "${IF_DEV[k]}" tx off tso off gso off gro off
+        try "set offloads of ${IF_NODE[k]}" inside "${IF_NODE[k]}" \
+            ethtool -K "${IF_DEV[k]}" tx off tso off gso "$software" gro "$software"
     done
 }
 
@@ -96,12 +104,12 @@ change_faults() {
     take_lock
     while (($#)); do
         case $1 in
-        --loss | --dup | --reorder | --corrupt)
+        --loss | --dup | --reorder | --corrupt | --delay | --jitter)
             (($# > 1)) || usage "$1 needs a value"
             note_fault "$1" "$2"
             shift 2
             ;;
-        --loss=* | --dup=* | --reorder=* | --corrupt=*)
+        --loss=* | --dup=* | --reorder=* | --corrupt=* | --delay=* | --jitter=*)
             note_fault "${1%%=*}" "${1#*=}"
             shift
             ;;

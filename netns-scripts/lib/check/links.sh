@@ -112,7 +112,7 @@ check_faults() {
     frames 1 200 100 02:00:00:00:00:01 02:00:00:00:00:02
     soon counted 'way=1 frames=200 lost=200 doubled=0'
     ends 0 "$topo" faults --loss 0% --dup 100%
-    is settings "loss=0% dup=100% reorder=0% corrupt=0% seed=7" "$("$topo" faults | head -n 1)"
+    is settings "loss=0% dup=100% reorder=0% corrupt=0% delay=0us jitter=0us seed=7" "$("$topo" faults | head -n 1)"
     sink 2 400 sink
     frames 1 200 100 02:00:00:00:00:01 02:00:00:00:00:02
     soon grep -q '^400 100 ' "$scratch/sink"
@@ -132,6 +132,33 @@ check_faults() {
     "$topo" up pair
     ends 1 "$topo" faults --loss 1%
     [[ $said == *'--loss 0%'* ]] || fail "$said"
+}
+
+# offload NAME: whether node 1's device has it.
+offload() {
+    "$topo" exec 1 -- ethtool -k eth0 | sed -n "s/^$1: \(on\|off\).*/\1/p"
+}
+
+check_delay() {
+    need_python
+    if [[ -z ${PRP_WIRE-} ]] && ! cargo --version >/dev/null 2>&1; then skip "no PRP_WIRE and no cargo to build one"; fi
+    ends 0 "$topo" up pair --delay 30ms/20ms --jitter=1ms
+    # The kernel cuts segments, the device does not.
+    is offloads "on off on" "$(paste -sd ' ' < <(offload generic-segmentation-offload; offload tcp-segmentation-offload; offload generic-receive-offload))"
+    listen 2 server
+    local began took
+    began=$(date +%s%N)
+    is answer "world 10.99.0.1" "$(talk 1 10.99.0.2)"
+    took=$((($(date +%s%N) - began) / 1000000))
+    # A connection, and a request with its answer.
+    ((took >= 100)) || fail "two round trips of 50 ms took $took ms"
+    ends 0 "$topo" faults --delay 5us --jitter 0us
+    [[ $("$topo" faults) == *' delay=5us jitter=0us '* ]] || fail "$("$topo" faults)"
+    listen 2 server
+    is answer "world 10.99.0.1" "$(talk 1 10.99.0.2)"
+    ends 2 "$topo" faults --delay 5
+    [[ $said == *25us* ]] || fail "$said"
+    ends 2 "$topo" faults --jitter 5us/
 }
 
 check_link() {
@@ -157,5 +184,6 @@ check_the_links() {
     check "--rate is in force and blocks the sender" check_rate
     check "rate changes the rate" check_change_rate
     check "faults are in force and can be changed" check_faults
+    check "a delay is in force and can be changed" check_delay
     check "link goes down and up, with its routes" check_link
 }

@@ -1,5 +1,5 @@
 //! `wire SETTINGS COUNTERS DEVICE DEVICE [DEVICE DEVICE]...` joins devices in pairs and loses,
-//! repeats, delays and changes frames as the file SETTINGS says. It follows changes of that file,
+//! repeats, changes and delays frames as the file SETTINGS says. It follows changes of that file,
 //! and writes its counters to the file COUNTERS. It prints `ready` after its start. `topo up --loss
 //! ...` starts it; it ends when its devices are removed.
 
@@ -9,7 +9,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::prctl::set_timerslack;
 use prp_tests::wire::{Link, Settings};
 
 /// Interval at which it reads the settings and writes the counters.
@@ -19,8 +20,11 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// arrive within this time of each other.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// While a late frame waits, the shortest timeout of poll(2).
-const MIN_POLL_TIMEOUT: Duration = Duration::from_millis(1);
+/// How long before a frame is due to be awake: a wake-up takes some microseconds.
+const WAKE_UP: Duration = Duration::from_micros(20);
+
+/// By how much the kernel may wake it late. Its default of 50 us is longer than many a link.
+const TIMER_SLACK: u64 = 1;
 
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +40,7 @@ fn main() -> io::Result<()> {
     for (number, pair) in (0..).zip(devices.chunks_exact(2)) {
         links.push(Link::open([&pair[0], &pair[1]], &parsed, number)?);
     }
+    set_timerslack(TIMER_SLACK)?;
     println!("ready");
     let (mut checked, mut busy) = (Instant::now(), Instant::now());
     loop {
@@ -56,7 +61,7 @@ fn main() -> io::Result<()> {
             let read = fs::read_to_string(settings)?;
             if read != text {
                 let parsed = parse(&read)?;
-                links.iter_mut().for_each(|link| link.set_faults(&parsed));
+                links.iter_mut().for_each(|link| link.set(&parsed));
                 text = read;
             }
             publish(Path::new(counters), &text, &links)?;
@@ -68,13 +73,18 @@ fn parse(text: &str) -> io::Result<Settings> {
     text.parse().map_err(|e: String| io::Error::new(ErrorKind::InvalidData, e))
 }
 
-/// Sleeps until a frame arrives or a deadline passes.
+/// Sleeps until a frame arrives or a waiting one is nearly due.
 fn sleep(links: &[Link]) -> io::Result<()> {
-    let waiting = links.iter().any(Link::is_waiting);
+    let due = links.iter().filter_map(Link::next).min();
+    let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
+    let wait = wait.map_or(CHECK_INTERVAL, |wait| wait.min(CHECK_INTERVAL));
+    if wait <= WAKE_UP {
+        thread::yield_now();
+        return Ok(());
+    }
     let fds = links.iter().flat_map(Link::fds);
     let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-    let timeout = PollTimeout::try_from(if waiting { MIN_POLL_TIMEOUT } else { CHECK_INTERVAL });
-    match poll(&mut fds, timeout.unwrap_or(PollTimeout::MAX)) {
+    match ppoll(&mut fds, Some((wait - WAKE_UP).into()), None) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
         Err(e) => Err(e.into()),
     }

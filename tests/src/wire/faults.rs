@@ -1,6 +1,8 @@
-//! The fault rates of a wire, as text and as numbers.
+//! The settings of a wire, as text and as numbers.
 
 use std::str::FromStr;
+
+use super::BothWays;
 
 /// The probability of a fault: `n` of 2^32.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
@@ -40,11 +42,15 @@ pub struct Faults {
     pub corrupt: Chance,
 }
 
-/// The text `loss=1% dup=0% reorder=0% corrupt=0% seed=7`.
+/// The text `loss=1% dup=0% reorder=0% corrupt=0% delay=25us jitter=0us seed=7`.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct Settings {
     /// The probabilities.
     pub faults: Faults,
+    /// The time that every frame takes.
+    pub delay: BothWays,
+    /// What it takes more at most, at random.
+    pub jitter: BothWays,
     /// The seed of random numbers.
     pub seed: u64,
 }
@@ -62,10 +68,15 @@ impl FromStr for Settings {
                 "dup" => faults.dup = value.parse()?,
                 "reorder" => faults.reorder = value.parse()?,
                 "corrupt" => faults.corrupt = value.parse()?,
+                "delay" => settings.delay = value.parse()?,
+                "jitter" => settings.jitter = value.parse()?,
                 "seed" => {
                     settings.seed = value.parse().map_err(|_| format!("'{value}': no seed"))?;
                 }
-                _ => return Err(format!("'{word}': expected loss, dup, reorder, corrupt or seed")),
+                _ => {
+                    let known = "loss, dup, reorder, corrupt, delay, jitter or seed";
+                    return Err(format!("'{word}': expected {known}"));
+                }
             }
         }
         Ok(settings)

@@ -121,9 +121,9 @@ impl Impairment {
         out.extend(due.map(|late| late.frame));
     }
 
-    /// Whether a late frame is waiting.
-    pub fn is_waiting(&self) -> bool {
-        !self.late.is_empty()
+    /// The time at which the next of the late frames is sent at the latest.
+    pub fn next(&self) -> Option<Instant> {
+        self.late.iter().map(|late| late.until).min()
     }
 }
 

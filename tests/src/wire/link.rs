@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use prp_device::raw::RawSocket;
 
-use super::{Counters, Impairment, Settings};
+use super::{Counters, DelayLine, Impairment, Settings};
 
 /// Frames of every EtherType.
 const ALL: u16 = 0x0003;
@@ -20,6 +20,9 @@ pub struct Link {
     ends: [RawSocket; 2],
     /// The impairment from end 0 to end 1, and the one back.
     impairments: [Impairment; 2],
+    /// The delay from end 0 to end 1, and the one back.
+    delays: [DelayLine; 2],
+    passed: Vec<Vec<u8>>,
     out: Vec<Vec<u8>>,
 }
 
@@ -35,12 +38,19 @@ impl Link {
         let seed =
             |direction| settings.seed.wrapping_mul(1_000_003).wrapping_add(2 * number + direction);
         let impairments = [0, 1].map(|direction| Impairment::new(settings.faults, seed(direction)));
-        Ok(Self { ends, impairments, out: Vec::with_capacity(2 * BATCH) })
+        let delays = [0, 1].map(|direction| DelayLine::new(!seed(direction)));
+        let [passed, out] = [(); 2].map(|()| Vec::with_capacity(2 * BATCH));
+        let mut link = Self { ends, impairments, delays, passed, out };
+        link.set(settings);
+        Ok(link)
     }
 
-    /// Changes the faults.
-    pub fn set_faults(&mut self, settings: &Settings) {
+    /// Changes the faults and the delay.
+    pub fn set(&mut self, settings: &Settings) {
         self.impairments.iter_mut().for_each(|impairment| impairment.set_faults(settings.faults));
+        for (direction, delay) in self.delays.iter_mut().enumerate() {
+            delay.set(settings.delay.0[direction], settings.jitter.0[direction]);
+        }
     }
 
     /// Forwards the frames that have arrived, in both directions; whether there were any.
@@ -50,13 +60,15 @@ impl Link {
     pub fn poll(&mut self) -> io::Result<bool> {
         let mut any = false;
         for direction in [0, 1] {
-            let Self { ends, impairments, out } = self;
+            let Self { ends, impairments, delays, passed, out } = self;
             let now = Instant::now();
-            let impairment = &mut impairments[direction];
+            let (impairment, delay) = (&mut impairments[direction], &mut delays[direction]);
             let received =
-                ends[direction].receive(BATCH, &mut |frame| impairment.pass(frame, now, out))?;
-            any |= received.frames > 0;
-            impairment.release(now, out);
+                ends[direction].receive(BATCH, &mut |frame| impairment.pass(frame, now, passed))?;
+            impairment.release(now, passed);
+            passed.drain(..).for_each(|frame| delay.push(frame, now));
+            delay.release(now, out);
+            any |= received.frames > 0 || !out.is_empty();
             impairment.note_overruns(received.lost.into());
             let mut sent = 0;
             while sent < out.len() {
@@ -80,9 +92,10 @@ impl Link {
         Ok(any)
     }
 
-    /// Whether a late frame is waiting.
-    pub fn is_waiting(&self) -> bool {
-        self.impairments.iter().any(Impairment::is_waiting)
+    /// The time at which the next frame that waits is sent at the latest.
+    pub fn next(&self) -> Option<Instant> {
+        let late = self.impairments.iter().filter_map(Impairment::next);
+        late.chain(self.delays.iter().filter_map(DelayLine::next)).min()
     }
 
     /// The descriptors to poll.
