@@ -15,6 +15,11 @@ package_of() {
     sha256sum | head | df) echo coreutils ;;
     openssl) echo openssl ;;
     rust-src) echo rust-src ;;
+    qemu-system-x86_64) echo qemu-system-x86 ;;
+    depmod) echo kmod ;;
+    xz) echo xz-utils ;;
+    dpkg-deb) echo dpkg ;;
+    apt-get) echo apt ;;
     *) echo util-linux ;;
     esac
 }

@@ -1,0 +1,295 @@
+//! Runs scenes on kernels and models of cards and prints how they ended.
+
+mod machines;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::failure::{Context, Failure, Outcome};
+use crate::kernel::Kernel;
+use crate::lab::Lab;
+use crate::model::{self, Model};
+use crate::report::{Report, Row, Verdict};
+use crate::scenes::{self, Scene, Setup};
+use machines::boot;
+
+/// Kernels without an argument.
+const KERNELS: [&str; 3] = ["6.1", "6.12", "6.12-rt"];
+
+/// What `--short` takes.
+const SHORT_KERNEL: &str = "6.1";
+const SHORT_MODELS: [&str; 2] = ["e1000e", "virtio-net"];
+
+/// Run scenes in virtual machines with Debian's kernels and emulated network cards
+#[derive(Debug, Args)]
+#[command(override_usage = "check-machines [OPTION]... [KERNEL]...")]
+pub(crate) struct CheckArgs {
+    /// Debian's version of a kernel (6.1, 6.12, 6.12-rt), a .deb file, or a folder with an unpacked
+    /// one [default: 6.1 6.12 6.12-rt]
+    #[arg(value_name = "KERNEL")]
+    kernels: Vec<String>,
+    /// A model of network card; may be given several times [default: all]
+    #[arg(long = "nic", value_name = "MODEL", value_parser = Model::find)]
+    models: Vec<&'static Model>,
+    /// A scene; may be given several times [default: all]
+    #[arg(long = "scene", value_name = "NAME", value_parser = scene_name)]
+    scenes: Vec<String>,
+    /// One kernel, e1000e and virtio-net, and the scenes that matter most: what CI runs
+    #[arg(long)]
+    short: bool,
+    /// Print models and scenes, and run none
+    #[arg(long)]
+    list: bool,
+    /// Minutes after which all ends [default: 4 for each scene with a kernel and a model]
+    #[arg(long, value_name = "MINUTES")]
+    within: Option<u64>,
+    /// Write the table to this file too
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    /// Run the script in this file on node 1 before each scene, and print what it prints
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// Print each step with its time
+    #[arg(short, long)]
+    verbose: bool,
+    /// Use the processor's support for virtual machines, in place of emulation
+    #[arg(long)]
+    kvm: bool,
+    /// Where kernels are kept
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    cache: PathBuf,
+    /// Where files of running machines are
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    scratch: PathBuf,
+    /// Where what failed is kept
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    evidence: PathBuf,
+}
+
+/// The exit status where no kernel can be had.
+const NO_KERNEL: u8 = 3;
+
+/// What is to be run.
+struct Plan<'a> {
+    args: &'a CheckArgs,
+    kernels: Vec<Kernel>,
+    models: Vec<&'static Model>,
+    scenes: Vec<Scene>,
+    end: Instant,
+}
+
+/// Runs the scenes that were asked for; returns the exit status.
+///
+/// # Errors
+/// The table cannot be written.
+pub(crate) fn run(args: &CheckArgs) -> Outcome<ExitCode> {
+    if args.list {
+        list();
+        return Ok(ExitCode::SUCCESS);
+    }
+    let plan = match Plan::new(args) {
+        Ok(plan) => plan,
+        Err(reason) => {
+            eprintln!("check-machines: {reason}");
+            return Ok(ExitCode::from(NO_KERNEL));
+        }
+    };
+    let count = plan.kernels.len() * plan.models.len() * plan.scenes.len();
+    println!(
+        "{count} scenes, {} minutes at most",
+        plan.end.saturating_duration_since(Instant::now()).as_secs().div_ceil(60)
+    );
+    let mut report = Report::default();
+    for kernel in &plan.kernels {
+        for model in &plan.models {
+            plan.run_scenes(kernel, model, &mut report);
+        }
+    }
+    print!("\n{report}");
+    if let Some(file) = &args.table {
+        fs::write(file, report.to_string()).context(file.display())?;
+    }
+    let failed = report.count(|verdict| matches!(verdict, Verdict::Failed(_)));
+    println!("{} passed, {failed} failed", report.count(|verdict| *verdict == Verdict::Passed));
+    if failed > 0 {
+        println!("consoles, captures and counters of what failed: {}", args.evidence.display());
+    }
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn list() {
+    let names: Vec<_> = model::ALL.iter().map(|model| model.name).collect();
+    println!("models: {}\nscenes:", names.join(", "));
+    for scene in scenes::all() {
+        let mark = if scene.is_core { "*" } else { " " };
+        println!("{mark} {:18} {}", scene.name, scene.summary);
+    }
+    println!("* is run by --short");
+}
+
+impl<'a> Plan<'a> {
+    /// What `args` ask for, if the kernels can be had.
+    fn new(args: &'a CheckArgs) -> Outcome<Self> {
+        let default_kernels = if args.short { &[SHORT_KERNEL][..] } else { &KERNELS };
+        let kernels = match &args.kernels[..] {
+            [] => default_kernels.iter().map(|&word| word.to_owned()).collect(),
+            named => named.to_vec(),
+        };
+        let models = match &args.models[..] {
+            [] if args.short => SHORT_MODELS.iter().flat_map(|name| Model::find(name)).collect(),
+            [] => model::ALL.iter().collect(),
+            named => named.to_vec(),
+        };
+        let scenes = chosen_scenes(args);
+        let find = |word: &String| Kernel::find(word, &args.cache);
+        let kernels = kernels.iter().map(find).collect::<Outcome<Vec<_>>>()?;
+        let minutes =
+            args.within.unwrap_or((kernels.len() * models.len() * scenes.len() * 4) as u64);
+        let end = Instant::now() + Duration::from_secs(60 * minutes);
+        Ok(Self { args, kernels, models, scenes, end })
+    }
+
+    /// The kernel of the other machines where there are several: the next one.
+    fn partner(&self, kernel: &Kernel) -> &Kernel {
+        let at = self.kernels.iter().position(|known| known.release == kernel.release);
+        &self.kernels[(at.unwrap_or(0) + 1) % self.kernels.len()]
+    }
+
+    /// Runs all scenes with one kernel and one model, and boots machines for them as needed.
+    fn run_scenes(&self, kernel: &Kernel, model: &'static Model, report: &mut Report) {
+        let mut booted: Option<(Setup, Lab)> = None;
+        for scene in &self.scenes {
+            let begin = Instant::now();
+            let verdict = self.run_scene(kernel, model, scene, &mut booted);
+            let (label, seconds) = (&kernel.label, begin.elapsed().as_secs());
+            let line = match &verdict {
+                Verdict::Passed => {
+                    format!("ok       {label:8} {:12} {} ({seconds} s)", model.name, scene.name)
+                }
+                Verdict::LeftOut(reason) => {
+                    format!("left out {label:8} {:12} {}: {reason}", model.name, scene.name)
+                }
+                Verdict::Failed(reason) => {
+                    format!("FAILED   {label:8} {:12} {}: {reason}", model.name, scene.name)
+                }
+            };
+            println!("{line}");
+            let (kernel, model) = (label.clone(), model.name.to_owned());
+            report.add(Row { scene: scene.name, kernel, model, verdict });
+        }
+    }
+
+    /// Runs a scene in machines that another scene has left in order, or in new ones.
+    fn run_scene(
+        &self,
+        kernel: &Kernel,
+        model: &'static Model,
+        scene: &Scene,
+        booted: &mut Option<(Setup, Lab)>,
+    ) -> Verdict {
+        if let Some(reason) = (scene.exception)(kernel, model) {
+            return Verdict::LeftOut(reason.to_owned());
+        }
+        if Instant::now() > self.end {
+            return Verdict::Failed("not run: the time is over (--within)".to_owned());
+        }
+        let name = format!("{}-{}-{}", kernel.label.replace('/', "_"), model.name, scene.name);
+        let captures = self.args.scratch.join("captures");
+        let mut lab = match booted.take() {
+            Some((setup, lab)) if setup == scene.setup => lab,
+            _ => match boot(
+                [kernel, self.partner(kernel)],
+                model,
+                scene.setup,
+                &self.args.scratch,
+                self.end,
+                self.args,
+            ) {
+                Ok(lab) => lab,
+                Err(reason) => {
+                    self.keep(&name, None);
+                    return Verdict::Failed(reason.to_string());
+                }
+            },
+        };
+        let outcome = self.play(&mut lab, scene, &captures);
+        match outcome {
+            Ok(()) => {
+                *booted = Some((scene.setup, lab));
+                Verdict::Passed
+            }
+            // The machines are not used again: nobody knows what state they are in.
+            Err(reason) => {
+                self.keep(&name, Some(&mut lab));
+                Verdict::Failed(reason.to_string())
+            }
+        }
+    }
+
+    /// Runs a scene from nodes that are made for it to their removal.
+    fn play(&self, lab: &mut Lab, scene: &Scene, captures: &Path) -> Outcome {
+        let _ = fs::remove_dir_all(captures);
+        lab.set_up()?;
+        lab.begin_capture(captures)?;
+        if let Some(file) = &self.args.script {
+            let script = fs::read_to_string(file).context(file.display())?;
+            print!("{}", lab.on(1, &script)?);
+        }
+        let outcome = (scene.run)(lab);
+        // What the kernel says counts more than what came of it.
+        if let Some(line) = lab.complaint() {
+            return Err(Failure::new(format!("the kernel: {line}")));
+        }
+        outcome?;
+        lab.end_capture()?;
+        lab.take_down()
+    }
+
+    /// Saves what is known of a scene that failed.
+    fn keep(&self, name: &str, lab: Option<&mut Lab>) {
+        let folder = self.args.evidence.join(name);
+        if let Err(e) = fs::create_dir_all(&folder) {
+            println!("{}: {e}", folder.display());
+            return;
+        }
+        match lab {
+            Some(lab) => lab.save_state(&folder),
+            None => copy_files(&self.args.scratch.join("machine0"), &folder, "log"),
+        }
+        copy_files(&self.args.scratch.join("captures"), &folder, "pcap");
+    }
+}
+
+fn copy_files(from: &Path, to: &Path, suffix: &str) {
+    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|end| end == suffix) {
+            let _ = fs::copy(&path, to.join(entry.file_name()));
+        }
+    }
+}
+
+/// The name of a scene, as it is given.
+fn scene_name(name: &str) -> Outcome<String> {
+    let names: Vec<_> = scenes::all().iter().map(|scene| scene.name).collect();
+    if names.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    Err(Failure::new(format!("no scene {name}: choose among {}", names.join(", "))))
+}
+
+fn chosen_scenes(args: &CheckArgs) -> Vec<Scene> {
+    let mut all = scenes::all();
+    let is_chosen = |scene: &Scene| match &args.scenes[..] {
+        [] => scene.is_core || !args.short,
+        named => named.iter().any(|name| name == scene.name),
+    };
+    all.retain(is_chosen);
+    // Scenes with the same machines share them.
+    all.sort_by_key(|scene| scene.setup);
+    all
+}

@@ -1,0 +1,138 @@
+//! How scenes ended, as a table.
+
+use std::fmt::{self, Display};
+
+/// How a scene ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Verdict {
+    /// All was as it should be.
+    Passed,
+    /// Something was not.
+    Failed(String),
+    /// It was not run, since it has no meaning there.
+    LeftOut(String),
+}
+
+/// A scene with a kernel and a model, and how it ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// The scene.
+    pub(crate) scene: &'static str,
+    /// The kernel, or those of both machines.
+    pub(crate) kernel: String,
+    /// The model of network card.
+    pub(crate) model: String,
+    /// How it ended.
+    pub(crate) verdict: Verdict,
+}
+
+/// All rows, in the order in which they were run.
+#[derive(Debug, Default)]
+pub(crate) struct Report(Vec<Row>);
+
+impl Report {
+    /// Adds a row.
+    pub(crate) fn add(&mut self, row: Row) {
+        self.0.push(row);
+    }
+
+    /// How many scenes ended in a way.
+    pub(crate) fn count(&self, is_wanted: impl Fn(&Verdict) -> bool) -> usize {
+        self.0.iter().filter(|row| is_wanted(&row.verdict)).count()
+    }
+
+    fn distinct<'a>(&'a self, part: impl Fn(&'a Row) -> &'a str) -> Vec<&'a str> {
+        let mut all = Vec::new();
+        for row in &self.0 {
+            if !all.contains(&part(row)) {
+                all.push(part(row));
+            }
+        }
+        all
+    }
+
+    fn cell(&self, kernel: &str, model: &str, scene: &str, notes: &mut Notes) -> String {
+        let is_wanted =
+            |row: &&Row| row.kernel == kernel && row.model == model && row.scene == scene;
+        match self.0.iter().find(is_wanted).map(|row| &row.verdict) {
+            Some(Verdict::Passed) => "ok".to_owned(),
+            Some(Verdict::Failed(reason)) => format!("FAILED{}", notes.number(reason)),
+            Some(Verdict::LeftOut(reason)) => format!("-{}", notes.number(reason)),
+            None => String::new(),
+        }
+    }
+}
+
+/// The reasons below a table, each once.
+#[derive(Debug, Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn number(&mut self, reason: &str) -> String {
+        let reason = reason.lines().next().unwrap_or_default();
+        let at = self.0.iter().position(|known| known == reason).unwrap_or_else(|| {
+            self.0.push(reason.to_owned());
+            self.0.len() - 1
+        });
+        format!(" ({})", at + 1)
+    }
+}
+
+/// A table for each kernel in Markdown: a line for each scene, a column for each model.
+impl Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut notes = Notes::default();
+        for kernel in self.distinct(|row| &row.kernel) {
+            let rows = self.0.iter().filter(|row| row.kernel == kernel);
+            let mut models: Vec<&str> = Vec::new();
+            for row in rows {
+                if !models.contains(&row.model.as_str()) {
+                    models.push(&row.model);
+                }
+            }
+            writeln!(f, "| {kernel} | {} |", models.join(" | "))?;
+            writeln!(f, "| --- |{}", " --- |".repeat(models.len()))?;
+            for scene in self.distinct(|row| row.scene) {
+                let cells: Vec<_> = models
+                    .iter()
+                    .map(|model| self.cell(kernel, model, scene, &mut notes))
+                    .collect();
+                if cells.iter().any(|cell| !cell.is_empty()) {
+                    writeln!(f, "| {scene} | {} |", cells.join(" | "))?;
+                }
+            }
+            writeln!(f)?;
+        }
+        for (number, reason) in (1..).zip(&notes.0) {
+            writeln!(f, "({number}) {reason}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display__a_table_a_kernel_and_each_reason_once() {
+        let mut report = Report::default();
+        for (scene, kernel, model, verdict) in [
+            ("one", "6.1", "e1000", Verdict::Passed),
+            ("two", "6.1", "e1000", Verdict::Failed("broken\nmore".to_owned())),
+            ("one", "6.1", "tulip", Verdict::LeftOut("no such thing".to_owned())),
+            ("two", "6.1", "tulip", Verdict::Failed("broken".to_owned())),
+            ("one", "6.12", "e1000", Verdict::Passed),
+        ] {
+            let (kernel, model) = (kernel.to_owned(), model.to_owned());
+            report.add(Row { scene, kernel, model, verdict });
+        }
+        let expected = "\
+            | 6.1 | e1000 | tulip |\n| --- | --- | --- |\n\
+            | one | ok | - (1) |\n| two | FAILED (2) | FAILED (2) |\n\n\
+            | 6.12 | e1000 |\n| --- | --- |\n| one | ok |\n\n\
+            (1) no such thing\n(2) broken\n";
+        assert_eq!(report.to_string(), expected);
+        assert_eq!(report.count(|verdict| *verdict == Verdict::Passed), 2);
+    }
+}

@@ -1,0 +1,92 @@
+//! What an administrator changes while bytes flow.
+
+use crate::failure::Outcome;
+use crate::lab::{Flow, Lab};
+use crate::scenes::Scene;
+
+/// The scenes of this file.
+pub(super) const SCENES: fn() -> Vec<Scene> = || {
+    vec![
+        Scene::new("name", "the device gets another name and its old one again in a flow", name),
+        Scene::new("module", "the module of the cards is unloaded and loaded in a flow", module),
+        Scene::new(
+            "unplug",
+            "the card is taken away from its module and given back in a flow",
+            unplug,
+        ),
+        Scene::new(
+            "clock",
+            "each source of the clock, and another time of the day, in a flow",
+            clock,
+        ),
+    ]
+};
+
+fn name(lab: &mut Lab) -> Outcome {
+    let flow = lab.begin_flow(&Flow::default())?;
+    // The kernel renames no device that is up before 6.2.
+    for (from, to) in [("eth0", "wire"), ("wire", "eth0")] {
+        lab.on(
+            1,
+            &format!("ip link set {from} down; ip link set {from} name {to}; ip link set {to} up"),
+        )?;
+        lab.await_progress(&flow)?;
+    }
+    lab.stop_flow(&flow)
+}
+
+/// Moves the cards of a node into it again and sets them up.
+fn bring_back(lab: &mut Lab, node: u8) -> Outcome {
+    lab.move_cards(node)?;
+    lab.on(node, "ip link set eth0 up; ip link set eth1 up").map(drop)
+}
+
+fn module(lab: &mut Lab) -> Outcome {
+    let flow = lab.begin_flow(&Flow::default())?;
+    let modules: Vec<_> = lab.model(1).modules.iter().rev().copied().collect();
+    let modules = modules.join(" ");
+    lab.beside(
+        1,
+        &format!(
+            "for module in {modules}; do modprobe -r $module; done; sleep 1; modprobe -a {modules}"
+        ),
+    )?;
+    bring_back(lab, 1)?;
+    bring_back(lab, 2)?;
+    lab.await_progress(&flow)?;
+    lab.stop_flow(&flow)
+}
+
+fn unplug(lab: &mut Lab) -> Outcome {
+    let flow = lab.begin_flow(&Flow::default())?;
+    lab.on(
+        1,
+        "for card in eth0 eth1; do (cd -P /sys/class/net/$card/device; device=${PWD##*/}; cd -P driver; \
+         echo $device >unbind; sleep 1; echo $device >bind); done",
+    )?;
+    bring_back(lab, 1)?;
+    lab.await_progress(&flow)?;
+    lab.stop_flow(&flow)
+}
+
+fn clock(lab: &mut Lab) -> Outcome {
+    let flow = lab.begin_flow(&Flow::default())?;
+    let sources =
+        lab.on(1, "cat /sys/devices/system/clocksource/clocksource0/available_clocksource")?;
+    let first =
+        lab.on(1, "cat /sys/devices/system/clocksource/clocksource0/current_clocksource")?;
+    for source in sources.split_whitespace().chain([first.trim()]) {
+        lab.on(
+            1,
+            &format!(
+                "echo {source} >/sys/devices/system/clocksource/clocksource0/current_clocksource"
+            ),
+        )?;
+        lab.await_progress(&flow)?;
+    }
+    for step in ["+1 day", "-2 days", "+1 day"] {
+        lab.on(1, &format!("date -s '{step}'"))?;
+        lab.await_progress(&flow)?;
+    }
+    lab.stop_flow(&flow)
+}

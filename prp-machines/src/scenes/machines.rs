@@ -1,0 +1,108 @@
+//! Nodes that are machines of their own, with different kernels and cards, and what is between
+//! them.
+
+use std::time::Duration;
+
+use crate::failure::{Failure, Outcome};
+use crate::lab::{Flow, Lab, address};
+use crate::scenes::{Scene, Setup};
+
+/// The scenes of this file.
+pub(super) const SCENES: fn() -> Vec<Scene> = || {
+    let two = |name, summary, run| Scene::new(name, summary, run).with(Setup::TwoMachines);
+    vec![
+        Scene::new("router", "a router between two models of cards, in the kernel", router)
+            .with(Setup::Chain),
+        two("two-transfer", "20 MB both ways between two machines", |lab| lab.transfer(20_000_000)),
+        two("two-udp", "the same over UDP", |lab| {
+            lab.use_udp("eth0")?;
+            lab.transfer(20_000_000)
+        }),
+        two("two-tools", "the tools between two machines", super::basics::tools),
+        two("two-mpi", "MPI ranks on two machines", super::basics::mpi),
+        two("two-tcp", "TCP beside PRP between two machines", super::basics::tcp_beside),
+        two("two-module", "one machine unloads the module of its card in a flow", module),
+        two("two-pause", "one machine is paused for 10 s in a flow", |lab| pause(lab, 10)),
+        two("two-pause-long", "one machine is paused for 100 s, longer than any limit", pause_long),
+        Scene::new("three-bridge", "a third machine as a bridge between the two", bridge)
+            .with(Setup::ThreeMachines),
+        Scene::new("three-router", "a third machine as a router between the two", router)
+            .with(Setup::ThreeMachines),
+    ]
+};
+
+/// Each of the outer nodes reaches the other by the one between them.
+fn set_routes(lab: &mut Lab) -> Outcome {
+    let (a, b) = (address(1, 0), address(2, 1));
+    let (near_a, near_b) = (address(3, 0), address(3, 1));
+    lab.set_hosts(1, &format!("1 {a} eth0 node1\n3 {near_a} eth0 node3\n2 via 3 node2\n"))?;
+    lab.set_hosts(2, &format!("2 {b} eth0 node2\n3 {near_b} eth0 node3\n1 via 3 node1\n"))?;
+    lab.set_hosts(
+        3,
+        &format!("3 {near_a} eth0, {near_b} eth1 node3\n1 {a} eth0 node1\n2 {b} eth1 node2\n"),
+    )
+}
+
+fn router(lab: &mut Lab) -> Outcome {
+    set_routes(lab)?;
+    lab.start_routers()?;
+    let trace = lab.on(1, "prp trace node2")?;
+    if !trace.contains("(node3)") || !trace.contains("(node2)") {
+        return Err(Failure::new(format!("the trace does not lead by node3 to node2: {trace}")));
+    }
+    lab.transfer(5_000_000)?;
+    lab.on(3, "prp routed status; prp routed counters | grep -i forwarded").map(drop)
+}
+
+fn bridge(lab: &mut Lab) -> Outcome {
+    lab.on(
+        3,
+        "ip link add br0 type bridge forward_delay 0; ip link set eth0 master br0\n\
+         ip link set eth1 master br0; ip link set br0 up",
+    )?;
+    lab.transfer(5_000_000)?;
+    lab.use_udp("eth0")?;
+    lab.transfer(2_000_000)
+}
+
+fn module(lab: &mut Lab) -> Outcome {
+    let flow = lab.begin_flow(&Flow::default())?;
+    let modules: Vec<_> = lab.model(1).modules.iter().rev().copied().collect();
+    let modules = modules.join(" ");
+    lab.beside(
+        1,
+        &format!(
+            "for module in {modules}; do modprobe -r $module; done; sleep 1; modprobe -a {modules}"
+        ),
+    )?;
+    lab.move_cards(1)?;
+    lab.on(1, "ip link set eth0 up")?;
+    lab.await_progress(&flow)?;
+    lab.stop_flow(&flow)
+}
+
+fn pause(lab: &mut Lab, seconds: u64) -> Outcome {
+    for node in [1, 2] {
+        let flow = lab.begin_flow(&Flow::default())?;
+        lab.pause(node, Duration::from_secs(seconds))?;
+        lab.await_progress(&flow)?;
+        lab.stop_flow(&flow)?;
+    }
+    Ok(())
+}
+
+fn pause_long(lab: &mut Lab) -> Outcome {
+    // The one that goes on gives the other up, and both ends report an error in words.
+    let flow = lab.begin_flow(&Flow::default())?;
+    lab.pause(1, Duration::from_secs(100))?;
+    match lab.stop_flow(&flow) {
+        Err(reason) if reason.to_string().contains("bytes: ") => {}
+        other => return Err(Failure::new(format!("the flow ends with {other:?}"))),
+    }
+    lab.transfer(1_000_000)?;
+    // With a longer limit it goes on.
+    let flow = lab.begin_flow(&Flow { options: "--user-timeout 600", ..Flow::default() })?;
+    lab.pause(2, Duration::from_secs(100))?;
+    lab.await_progress(&flow)?;
+    lab.stop_flow(&flow)
+}

@@ -1,0 +1,122 @@
+//! Devices on top of a card.
+
+use crate::failure::{Failure, Outcome};
+use crate::lab::{Flow, Lab};
+use crate::scenes::Scene;
+
+/// The scenes of this file.
+pub(super) const SCENES: fn() -> Vec<Scene> = || {
+    vec![
+        Scene::new(
+            "bond-backup",
+            "a bond whose active card loses its cable in a flow",
+            bond_backup,
+        ),
+        Scene::new("bond-lacp", "a bond of both cards by 802.3ad", bond_lacp),
+        Scene::new("bridge", "a bridge with the card in it", bridge),
+        Scene::new("macvlan", "macvlan devices of both cards", macvlan),
+        Scene::new(
+            "ipvlan",
+            "ipvlan takes IP only: UDP is carried, Ethernet refused in words",
+            ipvlan,
+        ),
+    ]
+};
+
+/// Makes a bond of both cards on both nodes; its address is that of the first card.
+fn add_bond(lab: &mut Lab, mode: &str) -> Outcome {
+    lab.on_both(&format!(
+        "ip link set eth0 down; ip link set eth1 down\n\
+         ip link add bond0 type bond miimon 100 {mode}\n\
+         ip link set eth0 master bond0; ip link set eth1 master bond0\n\
+         ip link set bond0 up"
+    ))?;
+    lab.set_hosts_of_all(&lab.ethernet_hosts("bond0"))?;
+    lab.wait_for_carrier(1, "bond0")?;
+    lab.wait_for_carrier(2, "bond0")
+}
+
+/// Waits until the bonds of both nodes use a card.
+fn wait_for_active(lab: &mut Lab, card: &str) -> Outcome {
+    for node in [1, 2] {
+        lab.until(node, &format!("[[ $(</sys/class/net/bond0/bonding/active_slave) == {card} ]]"))?;
+    }
+    Ok(())
+}
+
+fn bond_backup(lab: &mut Lab) -> Outcome {
+    add_bond(lab, "mode active-backup primary eth0")?;
+    wait_for_active(lab, "eth0")?;
+    let flow = lab.begin_flow(&Flow::default())?;
+    for (is_in, card) in [(false, "eth1"), (true, "eth0")] {
+        lab.set_cable(1, 0, is_in)?;
+        lab.set_cable(2, 0, is_in)?;
+        wait_for_active(lab, card)?;
+        lab.await_progress(&flow)?;
+    }
+    lab.stop_flow(&flow)
+}
+
+fn bond_lacp(lab: &mut Lab) -> Outcome {
+    add_bond(lab, "mode 802.3ad lacp_rate fast")?;
+    for node in [1, 2] {
+        lab.until(node, "[[ $(</sys/class/net/bond0/bonding/ad_num_ports) == 2 ]]")?;
+    }
+    let flow = lab.begin_flow(&Flow::default())?;
+    lab.set_cable(1, 0, false)?;
+    lab.set_cable(2, 0, false)?;
+    lab.await_progress(&flow)?;
+    lab.set_cable(1, 0, true)?;
+    lab.set_cable(2, 0, true)?;
+    lab.await_progress(&flow)?;
+    lab.stop_flow(&flow)
+}
+
+fn bridge(lab: &mut Lab) -> Outcome {
+    // A bridge takes the lowest address of its ports.
+    lab.on_both(
+        "ip link add br0 type bridge forward_delay 0; ip link set eth0 master br0; ip link set br0 up",
+    )?;
+    // The card itself gives no frame to a packet socket any more, and the words say so.
+    lab.fails_with(1, "prp hosts check", "bridge")?;
+    lab.set_hosts_of_all(&lab.ethernet_hosts("br0"))?;
+    for node in [1, 2] {
+        lab.wait_for_carrier(node, "br0")?;
+        lab.on(node, "prp hosts check")?;
+    }
+    lab.transfer(1_000_000)
+}
+
+fn macvlan(lab: &mut Lab) -> Outcome {
+    let address = |node: u8| format!("02:00:00:00:aa:{node:02x}");
+    for node in [1, 2] {
+        let address = address(node);
+        lab.on(
+            node,
+            &format!(
+                "ip link add mv0 link eth0 address {address} type macvlan; ip link set mv0 up"
+            ),
+        )?;
+    }
+    let hosts: String =
+        [1, 2].map(|node| format!("{node} {} mv0 node{node}\n", address(node))).concat();
+    lab.set_hosts_of_all(&hosts)?;
+    for node in [1, 2] {
+        lab.wait_for_carrier(node, "mv0")?;
+    }
+    lab.transfer(1_000_000)
+}
+
+fn ipvlan(lab: &mut Lab) -> Outcome {
+    lab.on_both("ip link add iv0 link eth0 type ipvlan mode l2; ip link set iv0 up")?;
+    lab.set_hosts_of_all(&lab.ethernet_hosts("iv0"))?;
+    let checked = lab.ended(1, "prp hosts check", crate::lab::STEP)?;
+    if !checked.output.contains("ipvlan") {
+        return Err(Failure::new(format!(
+            "prp hosts check says nothing of ipvlan: {}",
+            checked.output
+        )));
+    }
+    lab.use_udp("iv0")?;
+    lab.transfer(1_000_000)
+}

@@ -1,0 +1,60 @@
+//! VLANs: tagged frames, and those of others.
+
+use crate::failure::{Failure, Outcome};
+use crate::lab::{Lab, address};
+use crate::scenes::Scene;
+
+/// The scenes of this file.
+pub(super) const SCENES: fn() -> Vec<Scene> = || {
+    vec![
+        Scene::new("vlan", "both nodes on a VLAN device", vlan).core(),
+        Scene::new("vlan-other", "frames of another VLAN are not taken", vlan_other).core(),
+        Scene::new("vlan-priority", "frames with a priority tag are taken", vlan_priority).core(),
+    ]
+};
+
+fn vlan(lab: &mut Lab) -> Outcome {
+    lab.on_both("ip link add link eth0 name eth0.7 type vlan id 7; ip link set eth0.7 up")?;
+    lab.set_hosts_of_all(&lab.ethernet_hosts("eth0.7"))?;
+    lab.transfer(5_000_000)
+}
+
+fn vlan_other(lab: &mut Lab) -> Outcome {
+    lab.on(1, "ip link add link eth0 name eth0.7 type vlan id 7; ip link set eth0.7 up")?;
+    lab.set_hosts(1, &lab.ethernet_hosts("eth0.7"))?;
+    // Some cards hide frames of VLANs that no device is for.
+    lab.on(2, "ip link set eth0 promisc on; modprobe 8021q")?;
+    let server = lab.start(2, "exec prp cat -l 7000 </dev/null", crate::lab::STEP)?;
+    lab.wait_for_listener(2, 7000, &server)?;
+    let received = |lab: &mut Lab| -> Outcome<u64> {
+        let text = lab.on(2, "cat /sys/class/net/eth0/statistics/rx_packets")?;
+        text.trim().parse().map_err(|_| Failure::new(format!("no number: {text}")))
+    };
+    let before = received(lab)?;
+    lab.fails_with(1, "prp cat -w 4 node2 7000 </dev/null", "no answer")?;
+    let after = received(lab)?;
+    if after == before {
+        return Err(Failure::new("no tagged frame has reached the other card"));
+    }
+    lab.check_running(&server)?;
+    // The same without a tag, so that it is the tag that makes the difference.
+    lab.set_hosts(1, &lab.ethernet_hosts("eth0"))?;
+    lab.on(1, "prp cat -w 20 node2 7000 </dev/null").map(drop)
+}
+
+fn vlan_priority(lab: &mut Lab) -> Outcome {
+    // The kernel takes a tag without a number for untagged where it knows of VLANs at all.
+    lab.on_both(
+        "modprobe 8021q; tc qdisc add dev eth0 clsact; \
+         tc filter add dev eth0 egress protocol 0x88b5 matchall action vlan push id 0 priority 5",
+    )?;
+    lab.transfer(2_000_000)?;
+    for node in [1, 2] {
+        let sent = lab.on(node, "tc -s filter show dev eth0 egress")?;
+        if !sent.contains("Sent") || sent.contains("Sent 0 bytes") {
+            let card = address(node, 0);
+            return Err(Failure::new(format!("no frame of {card} had a tag: {sent}")));
+        }
+    }
+    Ok(())
+}
