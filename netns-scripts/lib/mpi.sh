@@ -25,7 +25,7 @@ prepare_mpi() {
     local target package
     local -a packages=()
     require_rust
-    for package in prp-mpi-abi prp-mpirun prp-preload "$@"; do packages+=(--package "$package"); done
+    for package in prp-mpi-abi prp-mpi-early prp-mpirun prp-preload "$@"; do packages+=(--package "$package"); done
     # shellcheck disable=SC2154 # the script that sources this has it
     (cd "$here/.." && cargo build --release --quiet "${packages[@]}") || die "the build failed: see above"
     target=$(cd "$here/.." && cargo metadata --format-version 1 --no-deps --quiet |

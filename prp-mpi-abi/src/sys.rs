@@ -7,6 +7,6 @@
 #![allow(unsafe_code, reason = "the interface is that of C")]
 
 pub(crate) mod callback;
+pub(crate) mod early_library;
 pub(crate) mod export;
 pub(crate) mod pointer;
-pub(crate) mod wrapped;

@@ -138,7 +138,8 @@ pub mod environment {
     pub const NODES: &str = "PRP_MPI_NODES";
     /// Seconds that a rank may wait before a roll call; 0 is never.
     pub const HANG_SECONDS: &str = "PRP_MPI_HANG_SECONDS";
-    /// Whether receives are released early: `1`, or `report` to be told how at the end.
+    /// Whether receives are released early: `1`, `report` to be told how at the end, or `info` for
+    /// those of communicators only whose info asks for it.
     pub const EARLY_RELEASE: &str = "PRP_MPI_EARLY_RELEASE";
     /// Algorithms of collective operations, as `allreduce=ring`, and `report` to be told at the end
     /// which were taken; separated by commas.

@@ -1,6 +1,7 @@
 //! The agent of a node: starts its ranks, and passes on what they and the launcher say to each
 //! other.
 
+mod libraries;
 mod limit;
 mod pipes;
 mod ranks;

@@ -15,6 +15,8 @@ prp_tests::main! {
     light:
         hint__only_a_communicator_with_the_info_key_releases,
         no_mappings__receives_end_as_always,
+        not_loaded__is_reported_once_and_receives_end_as_always,
+        unknown_thread__receives_end_as_always,
         short__no_receive_is_released,
         off__nothing_is_released,
         overrun__ends_the_job_with_the_words_of_the_error,
@@ -27,7 +29,7 @@ const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// The cases of the program, with their number of ranks.
-const CASES: [(&str, &str); 8] = [
+const CASES: [(&str, &str); 11] = [
     ("before_header", "2"),
     ("after_header", "2"),
     ("causality", "3"),
@@ -36,10 +38,13 @@ const CASES: [(&str, &str); 8] = [
     ("threads", "2"),
     ("next_call", "2"),
     ("untouched", "2"),
+    ("stacks", "2"),
+    ("masked", "2"),
+    ("children", "2"),
 ];
 
 static PROGRAMS: LazyLock<PathBuf> =
-    LazyLock::new(|| program::build_all(&["prp-mpi-abi", "prp-mpirun"], SIBLING));
+    LazyLock::new(|| program::build_all(&["prp-mpi-abi", "prp-mpi-early", "prp-mpirun"], SIBLING));
 
 /// The folder with the built programs, and one for the files of the runs.
 static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -81,12 +86,17 @@ fn run(early: &str, launcher: &[&str], words: &[&str]) -> (Option<i32>, String) 
 
 /// Runs a case of `early.c` in a folder of its own.
 fn run_case(early: &str, launcher: &[&str], case: &str) -> (Option<i32>, String) {
+    in_folder(|folder| run(early, launcher, &["early", case, folder]))
+}
+
+/// Does something with a folder that is there meanwhile.
+fn in_folder<T>(does: impl FnOnce(&str) -> T) -> T {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let number = RUNS.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("prp-early-{}-{number}", std::process::id()));
     std::fs::create_dir(&folder).expect("a folder for the run");
     let text = folder.to_str().expect("a path in UTF-8");
-    let outcome = run(early, launcher, &["early", case, text]);
+    let outcome = does(text);
     let _ = std::fs::remove_dir_all(&folder);
     outcome
 }
@@ -155,11 +165,29 @@ fn no_mappings__receives_end_as_always() {
     assert!(printed.contains("all well"), "{printed}");
 }
 
+fn unknown_thread__receives_end_as_always() {
+    let (status, printed) = run_case("report", &["-n", "2"], "unknown_thread");
+    assert_eq!((status, released(&printed)), (Some(0), 0), "{printed}");
+    assert!(printed.contains("all well"), "{printed}");
+}
+
 /// The first receive of the program returns before its message is sent only if it is released.
 fn hint__only_a_communicator_with_the_info_key_releases() {
-    let (status, printed) = run_case("0", &["-n", "2"], "hint");
+    let (status, printed) = run_case("info", &["-n", "2"], "hint");
     assert_eq!(status, Some(0), "{printed}");
     assert!(printed.contains("all well"), "{printed}");
+}
+
+/// `env -u` starts the program without what the launcher preloads.
+fn not_loaded__is_reported_once_and_receives_end_as_always() {
+    let size = ["--size", "4096", "--iterations", "2"];
+    let program = BUILT.join("pes");
+    let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+    command.env("PRP_MPI_EARLY_RELEASE", "report").args(["-n", "2", "env", "-u", "LD_PRELOAD"]);
+    let output = command.arg(program).args(size).output().expect("prp-mpirun runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), released(&errors)), (Some(0), 0), "{errors}");
+    assert_eq!(errors.matches("libprp_mpi_early.so is not preloaded").count(), 1, "{errors}");
 }
 
 /// Messages of 16 KiB are too short to be released.
@@ -175,4 +203,10 @@ fn off__nothing_is_released() {
     let (status, printed) = run("0", &["-n", "4"], &["pes", "--size", "4096", "--iterations", "2"]);
     assert_eq!(status, Some(0), "{printed}");
     assert!(!printed.contains("released"), "{printed}");
+    let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+    command.args(["-n", "1", "sh", "-c", "echo \"[$LD_PRELOAD]\""]).env_remove("LD_PRELOAD");
+    for (early, expected) in [("0", "[]\n"), ("1", "[libprp_mpi_early.so]\n")] {
+        let output = command.env("PRP_MPI_EARLY_RELEASE", early).output().expect("it runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{early}");
+    }
 }

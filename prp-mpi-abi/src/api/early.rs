@@ -1,8 +1,8 @@
 //! Receives that end before their message is there: which may, and the wait for one.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 
 use prp_mpi::control::environment::EARLY_RELEASE;
 use prp_mpi::engine::THRESHOLD;
@@ -14,7 +14,7 @@ use super::environment::process;
 use super::error::Failure;
 use super::message::{Part, waiting};
 use crate::object::{Comm, Info};
-use crate::sys::wrapped;
+use crate::sys::early_library;
 
 /// Key of an info object: `true` releases the receives of a communicator early.
 const HINT: &str = "prp_mpi_early_release";
@@ -30,22 +30,32 @@ pub(crate) fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
-/// Lets receives be released early. Where that is not possible the first rank says why, and
+/// Does what the environment says.
+pub(crate) fn read_environment(process: &Arc<Process>) {
+    if let Some(value) = std::env::var_os(EARLY_RELEASE).filter(|value| value != "0") {
+        enable(process, value != "info");
+    }
+}
+
+/// Lets receives be released early. Where that is not possible the first rank says why, once, and
 /// receives end as always.
 pub(crate) fn enable(process: &Arc<Process>, is_everywhere: bool) {
-    let outcome = if wrapped::are_in_place() {
-        process.release_early()
-    } else {
-        Err("the C library was loaded before libmpi_abi.so.1; preload that".into())
-    };
+    static REFUSED: Once = Once::new();
+    let outcome =
+        early_library::begin().and_then(|()| process.release_early(early_library::may_close));
     match outcome {
         Ok(()) => {
             IS_EVERYWHERE.fetch_or(is_everywhere, Ordering::Relaxed);
             IS_ON.store(true, Ordering::Relaxed);
         }
-        Err(why) if process.rank() == 0 => {
-            let _ = writeln!(io::stderr(), "receives are not released early: {why}");
-        }
+        Err(why) if process.rank() == 0 => REFUSED.call_once(|| {
+            let _ = writeln!(
+                io::stderr(),
+                "prp-mpi: receives are not released early: {why} (prp-mpirun does that where \
+                 {EARLY_RELEASE} is set and {} lies beside it; docs/mpi.md)",
+                early_library::NAME
+            );
+        }),
         Err(_) => {}
     }
 }

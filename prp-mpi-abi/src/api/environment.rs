@@ -76,9 +76,7 @@ pub(crate) fn begin() -> Outcome {
             process.name(context, &comm.name.lock());
         }
     }
-    if std::env::var_os(prp_mpi::control::environment::EARLY_RELEASE).is_some_and(|v| v != "0") {
-        super::early::enable(&process, true);
-    }
+    super::early::read_environment(&process);
     let _ = UNIVERSE.set(Universe { process, world: Arc::new(world), own: Arc::new(own) });
     Ok(())
 }

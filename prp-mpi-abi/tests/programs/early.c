@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 
 #include "check.h"
 
-enum { PAGE = 4096, LARGE = 4 << 20, SMALL = 64 << 10 };
+enum { PAGE = 4096, LARGE = 4 << 20, SMALL = 64 << 10, STACKED = 512 << 10 };
 
 static const char *folder;
 static int rank;
@@ -259,6 +260,206 @@ static void threads(void)
         pthread_join(thread[i], NULL);
 }
 
+/* As any program does: frame by frame, downwards. */
+static __attribute__((noinline)) int deeper(int depth)
+{
+    volatile char frame[2048];
+    frame[0] = (char)depth;
+    return depth ? deeper(depth - 1) + frame[0] : 0;
+}
+
+/* Receives into an array of a function, which returns without an access to it. */
+static __attribute__((noinline)) void skip(const char *name, int by)
+{
+    _Alignas(PAGE) unsigned char skipped[STACKED + PAGE];
+    tell(name);
+    MPI_Recv(skipped + by, STACKED, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    __asm__ volatile("" : : "r"(skipped) : "memory");
+}
+
+static void skip_and_go_on(const char *name)
+{
+    char second[9];
+    skip(name, 0);
+    CHECK(deeper(STACKED / 2048) != 1);
+    snprintf(second, sizeof second, "%s2", name);
+    skip(second, 40);
+    CHECK(deeper(STACKED / 2048) != 1);
+}
+
+/* What `skip_and_go_on` receives: a message that is sent after its receive was posted, and one of
+ * which a part arrives much later. */
+static void send_to_stack(const char *name)
+{
+    unsigned char *out = pages(STACKED);
+    char second[9];
+    MPI_Request request;
+    await(name);
+    usleep(100000);
+    MPI_Send(out, STACKED, MPI_BYTE, 0, 5, MPI_COMM_WORLD);
+    snprintf(second, sizeof second, "%s2", name);
+    await(second);
+    MPI_Isend(out, STACKED, MPI_BYTE, 0, 5, MPI_COMM_WORLD, &request);
+    usleep(100000);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static volatile int step;
+static unsigned char *volatile shared;
+
+static void *skip_in_thread(void *unused)
+{
+    skip_and_go_on("b");
+    return unused;
+}
+
+/* The array is on the stack of a thread, and another thread receives into it. */
+static __attribute__((noinline)) void lend_stack(void)
+{
+    _Alignas(PAGE) unsigned char lent[STACKED];
+    __asm__ volatile("" : "=r"(shared) : "0"(lent) : "memory");
+    step = 1;
+    while (step != 2)
+        usleep(1000);
+    __asm__ volatile("" : : "r"(lent) : "memory");
+}
+
+static void *lend_in_thread(void *unused)
+{
+    lend_stack();
+    CHECK(deeper(STACKED / 2048) != 1);
+    step = 3;
+    pthread_exit(unused);
+}
+
+static void stacks(void)
+{
+    if (rank == 1) {
+        send_to_stack("a");
+        send_to_stack("b");
+        await("c");
+        usleep(100000);
+        unsigned char *out = pages(STACKED);
+        MPI_Send(out, STACKED, MPI_BYTE, 0, 5, MPI_COMM_WORLD);
+        return send_after("released", LARGE, 1);
+    }
+    pthread_t thread;
+    skip_and_go_on("a");
+    CHECK(pthread_create(&thread, NULL, skip_in_thread, NULL) == 0);
+    pthread_join(thread, NULL);
+    CHECK(pthread_create(&thread, NULL, lend_in_thread, NULL) == 0);
+    while (step != 1)
+        usleep(1000);
+    tell("c");
+    MPI_Recv(shared, STACKED, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    step = 2;
+    pthread_join(thread, NULL);
+    CHECK(step == 3);
+    /* What is on no stack is still released. */
+    unsigned char *in = receive_before("released", LARGE);
+    CHECK(wrong(in, LARGE, 1) < 0);
+}
+
+static int sum_up(void)
+{
+    CHECK(wrong(shared, LARGE, step) < 0);
+    return 0;
+}
+
+static void *access_in_thread(void *unused)
+{
+    sum_up();
+    return unused;
+}
+
+static void access_in_handler(int signal)
+{
+    (void)signal;
+    sum_up();
+}
+
+/* Accesses by a thread that was made with all signals blocked, by one that blocks them itself, by a
+ * handler that blocks them while it runs, and by one that runs while they are blocked in a wait. */
+static void masked(void)
+{
+    if (rank == 1) {
+        send_after("a", LARGE, 1);
+        send_after("e", LARGE, 5);
+        send_after("b", LARGE, 2);
+        send_after("c", LARGE, 3);
+        return send_after("d", LARGE, 4);
+    }
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    step = 1;
+    shared = receive_before("a", LARGE);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    pthread_create(&thread, NULL, access_in_thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_join(thread, NULL);
+    step = 5;
+    shared = receive_before("e", LARGE);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    CHECK(pthread_attr_setsigmask_np(&attributes, &all) == 0);
+    pthread_create(&thread, &attributes, access_in_thread, NULL);
+    pthread_join(thread, NULL);
+    step = 2;
+    shared = receive_before("b", LARGE);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    sum_up();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    struct sigaction action = {.sa_handler = access_in_handler, .sa_mask = all};
+    sigaction(SIGUSR1, &action, NULL);
+    step = 3;
+    shared = receive_before("c", LARGE);
+    raise(SIGUSR1);
+    action.sa_mask = before;
+    sigaction(SIGUSR1, &action, NULL);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    step = 4;
+    shared = receive_before("d", LARGE);
+    raise(SIGUSR1);
+    sigdelset(&all, SIGUSR1);
+    sigsuspend(&all);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static int in_unknown_thread(void *unused)
+{
+    (void)unused;
+    while (step != 1)
+        usleep(1000);
+    return 0;
+}
+
+/* With a thread whose stack is not known nothing is released: the message is sent before the
+ * receive ends. */
+static void unknown_thread(void)
+{
+    if (rank == 1)
+        return send_after("begun", LARGE, 4);
+    char *stack = (char *)pages(16 * PAGE) + 16 * PAGE;
+    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    CHECK(clone(in_unknown_thread, stack, flags, NULL) > 0);
+    unsigned char *in = pages(LARGE);
+    tell("begun");
+    MPI_Recv(in, LARGE, MPI_BYTE, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    step = 1;
+    CHECK(wrong(in, LARGE, 4) < 0);
+}
+
+/* The programs that a rank starts do not load the library. */
+static void children(void)
+{
+    if (rank == 1)
+        return send_after("released", LARGE, 1);
+    unsigned char *in = receive_before("released", LARGE);
+    CHECK(getenv("LD_PRELOAD") == NULL);
+    CHECK(wrong(in, LARGE, 1) < 0);
+}
+
 /* A buffer that the next call uses: to send, to receive, and in a collective operation. */
 static void next_call(void)
 {
@@ -351,6 +552,8 @@ int main(int argc, char **argv)
                  {"causality", causality},         {"system_calls", system_calls},
                  {"handlers", handlers},           {"threads", threads},
                  {"next_call", next_call},         {"no_mappings", no_mappings},
+                 {"stacks", stacks},               {"masked", masked},
+                 {"unknown_thread", unknown_thread}, {"children", children},
                  {"hint", hint},                   {"overrun", overrun},
                  {"untouched", untouched}};
     if (argc < 3)

@@ -12,12 +12,15 @@ use crate::sys::protection::{self, Hooks};
 static RELEASING: OnceLock<Arc<Process>> = OnceLock::new();
 
 impl Process {
-    /// Lets receives be released early from now on.
+    /// Lets receives be released early from now on, into addresses that `may_close` allows.
     ///
     /// # Errors
     /// Says why that is not possible in this process.
-    pub fn release_early(self: &Arc<Self>) -> Result<(), String> {
-        protection::enable(Hooks { touched, about_to_fork })?;
+    pub fn release_early(
+        self: &Arc<Self>,
+        may_close: fn(&Range<usize>) -> bool,
+    ) -> Result<(), String> {
+        protection::enable(Hooks { touched, about_to_fork, may_close })?;
         let _ = RELEASING.set(self.clone());
         Ok(())
     }

@@ -27,8 +27,11 @@ struct Slot {
 static TABLE: [Slot; SLOTS] =
     [const { Slot { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; SLOTS];
 
+/// How many receives have closed pages.
+pub type ClosedCount = AtomicUsize;
+
 /// Slots in use.
-static USED: AtomicUsize = AtomicUsize::new(0);
+static USED: ClosedCount = AtomicUsize::new(0);
 
 /// How often pages were opened: by this the fault handler knows a fault that is out of date.
 static OPENED: AtomicUsize = AtomicUsize::new(0);
@@ -49,6 +52,8 @@ pub struct Hooks {
     pub touched: fn(usize),
     /// Returns when no page is closed.
     pub about_to_fork: fn(),
+    /// Whether pages with these addresses may be closed: no stack is among them.
+    pub may_close: fn(&Range<usize>) -> bool,
 }
 
 /// Makes protection possible in this process.
@@ -87,6 +92,11 @@ pub fn is_idle() -> bool {
     USED.load(Ordering::Acquire) == 0
 }
 
+/// The counter of receives with closed pages.
+pub const fn closed_count() -> &'static ClosedCount {
+    &USED
+}
+
 /// How often pages were opened so far.
 pub fn times_opened() -> u64 {
     OPENED.load(Ordering::Relaxed) as u64
@@ -119,9 +129,12 @@ pub fn open_all() {
 fn set_access(addresses: Range<usize>, is_open: bool) -> bool {
     let access = if is_open { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_NONE };
     let at = std::ptr::with_exposed_provenance_mut(addresses.start);
+    let at: *mut libc::c_void = at;
+    // By number: the function of the C library completes what is received into the pages first,
+    // where that is preloaded.
     // SAFETY: the pages are wholly inside a buffer that the application has lent to be received
     // into; nothing of this library lies in them.
-    unsafe { libc::mprotect(at, addresses.len(), access) == 0 }
+    unsafe { libc::syscall(libc::SYS_mprotect, at, addresses.len(), access) == 0 }
 }
 
 /// Closed pages of one receive. They are filled in the order of their addresses.
@@ -134,15 +147,15 @@ pub struct Closed {
 
 impl Closed {
     /// Closes the pages that have some of these addresses, as far as they are wholly inside
-    /// `buffer`. `None` if that is not possible: no page, too many closed already, no mapping left,
-    /// memory that is shared or not of plain pages.
+    /// `buffer`. `None` if that is not possible: no page, a stack, too many closed already, no mapping
+    /// left, memory that is shared or not of plain pages.
     pub fn new(buffer: Range<usize>, addresses: Range<usize>) -> Option<Self> {
         let memory = MEMORY.get()?;
         let first = addresses.start / memory.page * memory.page;
         let last = addresses.end.next_multiple_of(memory.page);
         let pages = first.max(buffer.start.next_multiple_of(memory.page))
             ..last.min(buffer.end / memory.page * memory.page);
-        if pages.is_empty() || fault::install().is_err() {
+        if pages.is_empty() || !(memory.hooks.may_close)(&pages) || fault::install().is_err() {
             return None;
         }
         let slot = TABLE.iter().position(|slot| slot.end.load(Ordering::Acquire) == 0)?;

@@ -1,12 +1,10 @@
 //! The ranks of a node.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -21,12 +19,10 @@ use parking_lot::Mutex;
 use prp_mpi::control::{Frame, Topic, environment};
 use tempfile::TempDir;
 
+use super::libraries::Libraries;
 use super::pipes::{feed, pump};
 use super::{LaunchRequest, Launcher, Limit};
 use crate::{signals, sys};
-
-/// The library that programs of any ABI implementation are linked to.
-const LIBRARY: &str = "libmpi_abi.so.1";
 
 /// The ranks of this node.
 #[derive(Debug)]
@@ -68,7 +64,7 @@ impl Ranks {
                 (ranks.streams.clone(), launcher.clone(), readers.clone());
             thread::spawn(move || admit_all(&listener, limit, &streams, &launcher, &readers));
         }
-        let libraries = ranks.libraries();
+        let libraries = Libraries::link(ranks.folder.path(), &order.variables);
         for rank in here {
             let spawned = ranks.command(order, rank, &libraries).and_then(|mut c| c.spawn());
             match spawned {
@@ -83,34 +79,11 @@ impl Ranks {
         Ok(ranks)
     }
 
-    /// A folder with the library under its own name, before those of the user.
-    fn libraries(&self) -> OsString {
-        let user = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-        let program = std::env::current_exe().ok();
-        let found = program.as_deref().and_then(Path::parent).and_then(|beside| {
-            let names = [LIBRARY, "libmpi_abi.so"].map(|name| beside.join(name));
-            names.into_iter().find(|path| path.exists())
-        });
-        let Some(found) = found else { return user };
-        let folder = self.folder.path().join("lib");
-        let linked = std::fs::create_dir(&folder)
-            .and_then(|()| std::os::unix::fs::symlink(found, folder.join(LIBRARY)));
-        if linked.is_err() {
-            return user;
-        }
-        let mut folders = folder.into_os_string();
-        if !user.is_empty() {
-            folders.push(":");
-            folders.push(user);
-        }
-        folders
-    }
-
     fn command(
         &self,
         order: &LaunchRequest,
         rank: usize,
-        libraries: &OsStr,
+        libraries: &Libraries,
     ) -> io::Result<Command> {
         let (program, arguments) =
             order.program.split_first().ok_or(io::ErrorKind::InvalidInput)?;
@@ -122,7 +95,7 @@ impl Ranks {
             .env(environment::SIZE, order.nodes.split(',').count().to_string())
             .env(environment::NODES, &order.nodes)
             .env(environment::FOLDER, self.folder.path())
-            .env("LD_LIBRARY_PATH", libraries)
+            .envs(libraries.variables())
             .stdin(if rank == 0 { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

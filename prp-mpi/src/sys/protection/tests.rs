@@ -2,6 +2,9 @@ use std::ptr::with_exposed_provenance_mut as pointer;
 
 use super::*;
 
+/// Where pages begin that may not be closed.
+static STACK: AtomicUsize = AtomicUsize::new(0);
+
 /// Pages of the kernel, `flags` as for `mmap`.
 fn pages(count: usize, flags: libc::c_int) -> usize {
     let len = count * page().expect("enabled");
@@ -13,8 +16,12 @@ fn pages(count: usize, flags: libc::c_int) -> usize {
 }
 
 fn enabled() -> usize {
-    enable(Hooks { touched: |_| std::process::abort(), about_to_fork: || {} })
-        .expect("here it can");
+    let hooks = Hooks {
+        touched: |_| std::process::abort(),
+        about_to_fork: || {},
+        may_close: |pages| pages.start != STACK.load(Ordering::Relaxed),
+    };
+    enable(hooks).expect("here it can");
     page().expect("enabled")
 }
 
@@ -75,4 +82,14 @@ fn new__a_page_of_which_a_part_is_to_come_is_closed() {
     assert!(overlaps(&(at + page..at + page + 1)) && overlaps(&(at + 3 * page - 1..at + 3 * page)));
     closed.write(at + page + 9, &vec![1; page]);
     assert!(!overlaps(&(at..at + 2 * page)), "what was there before counts");
+}
+
+#[test]
+fn new__a_stack_is_refused() {
+    let page = enabled();
+    let at = pages(2, PRIVATE);
+    STACK.store(at, Ordering::Relaxed);
+    assert!(Closed::new(at..at + 2 * page, at..at + 2 * page).is_none());
+    STACK.store(0, Ordering::Relaxed);
+    assert!(Closed::new(at..at + 2 * page, at..at + 2 * page).is_some());
 }
