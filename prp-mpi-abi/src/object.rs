@@ -2,18 +2,19 @@
 
 mod attributes;
 mod communicator;
+mod table;
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use parking_lot::Mutex;
 use prp_mpi::datatype::{Basic, Class, Constructor, Datatype};
 use prp_mpi::matching::MessageId;
 use prp_mpi::operation::Operation;
 use prp_mpi::request::{RequestId, Status};
 
 pub(crate) use self::attributes::{Attributes, with_attributes_of_type};
-pub(crate) use self::communicator::{Comm, Group, Remote, take_gone};
+pub(crate) use self::communicator::{Comm, Group, HeldComm, Remote, take_gone};
+pub(crate) use self::table::{Table, within_callback};
 use crate::sys::callback::{Callback, Combiner};
 use crate::sys::pointer::Address;
 
@@ -44,55 +45,6 @@ impl Handle {
     pub(crate) const DATATYPE_NULL: Self = Self(0x200);
 }
 
-/// What handles of one kind stand for.
-#[derive(Debug)]
-pub(crate) struct Table<T>(Mutex<(Vec<Option<T>>, Vec<usize>)>);
-
-impl<T> Table<T> {
-    const fn new() -> Self {
-        Self(Mutex::new((Vec::new(), Vec::new())))
-    }
-
-    /// A handle for something new.
-    pub(crate) fn add(&self, value: T) -> Handle {
-        let (all, unused) = &mut *self.0.lock();
-        let index = unused.pop().unwrap_or(all.len());
-        if index == all.len() {
-            all.push(Some(value));
-        } else {
-            all[index] = Some(value);
-        }
-        Handle(Handle::FIRST + index)
-    }
-
-    /// Takes what a handle stands for; it stands for nothing then.
-    pub(crate) fn take(&self, handle: Handle) -> Option<T> {
-        let index = handle.0.checked_sub(Handle::FIRST)?;
-        let (all, unused) = &mut *self.0.lock();
-        let value = all.get_mut(index)?.take()?;
-        unused.push(index);
-        Some(value)
-    }
-
-    /// Does something with what a handle stands for.
-    pub(crate) fn with<R>(&self, handle: Handle, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let index = handle.0.checked_sub(Handle::FIRST)?;
-        self.0.lock().0.get_mut(index)?.as_mut().map(f)
-    }
-
-    /// How many handles stand for something.
-    pub(crate) fn len(&self) -> usize {
-        self.0.lock().0.iter().flatten().count()
-    }
-}
-
-impl<T: Clone> Table<T> {
-    /// What a handle stands for.
-    pub(crate) fn at(&self, handle: Handle) -> Option<T> {
-        self.with(handle, |v| v.clone())
-    }
-}
-
 /// Keys and values.
 pub(crate) type Info = Vec<(String, String)>;
 
@@ -114,8 +66,8 @@ pub(crate) struct Key {
 /// A request.
 #[derive(Clone)]
 pub(crate) enum Req {
-    /// Under way: what waits for it in reports.
-    Active(RequestId, Handle, Detail),
+    /// Under way: its communicator, and what waits for it in reports.
+    Active(RequestId, HeldComm, Detail),
     /// Done already.
     Done(Status),
     /// Can be started again and again.
@@ -171,24 +123,34 @@ pub(crate) struct Typed {
     pub(crate) datatype: Arc<Datatype>,
     pub(crate) name: String,
     pub(crate) attributes: Attributes,
+    /// Operations that hand its handle to a function of the program have it, too.
+    pub(crate) hold: Arc<()>,
+}
+
+impl Typed {
+    /// A datatype without a name.
+    pub(crate) fn new(datatype: Arc<Datatype>) -> Self {
+        let attributes = Attributes::default();
+        Self { datatype, name: String::new(), attributes, hold: Arc::default() }
+    }
 }
 
 /// A message that a matched probe has found.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) id: MessageId,
-    pub(crate) comm: Handle,
+    pub(crate) comm: HeldComm,
 }
 
 /// A function for errors.
 pub(crate) static ERRHANDLERS: Table<Callback> = Table::new();
-pub(crate) static COMMS: Table<Arc<Comm>> = Table::new();
+pub(crate) static COMMS: Table<Arc<Comm>> = Table::of_shared(|comm| Arc::strong_count(comm) > 1);
 pub(crate) static GROUPS: Table<Group> = Table::new();
 pub(crate) static INFOS: Table<Info> = Table::new();
 pub(crate) static OPS: Table<Op> = Table::new();
 pub(crate) static KEYS: Table<Key> = Table::new();
 pub(crate) static REQUESTS: Table<Req> = Table::new();
-pub(crate) static TYPES: Table<Typed> = Table::new();
+pub(crate) static TYPES: Table<Typed> = Table::of_shared(|t| Arc::strong_count(&t.hold) > 1);
 pub(crate) static MESSAGES: Table<Message> = Table::new();
 pub(crate) static SESSIONS: Table<Handle> = Table::new();
 
@@ -284,9 +246,8 @@ static PREDEFINED: LazyLock<Vec<Option<Typed>>> = LazyLock::new(|| {
     let mut all = vec![None; 0x100];
     let constructor = || Constructor { combiner: NAMED, ..Constructor::default() };
     let typed = |name: &str, datatype: Datatype| Typed {
-        datatype: Arc::new(datatype.with_constructor(constructor())),
         name: name.to_owned(),
-        attributes: Attributes::default(),
+        ..Typed::new(Arc::new(datatype.with_constructor(constructor())))
     };
     for (handle, name, ..) in BASICS {
         all[handle - 0x200] = Some(typed(name, Datatype::of(basic_of(handle))));
@@ -313,6 +274,11 @@ pub(crate) fn datatype(handle: Handle) -> Option<Arc<Datatype>> {
         return PREDEFINED.get(index)?.as_ref().map(|t| t.datatype.clone());
     }
     TYPES.with(handle, |t| t.datatype.clone())
+}
+
+/// Keeps the handle of a datatype from being another one's, while this is kept.
+pub(crate) fn hold_datatype(handle: Handle) -> Option<Arc<()>> {
+    TYPES.with(handle, |t| t.hold.clone())
 }
 
 /// The name of a datatype.

@@ -16,8 +16,8 @@ use crate::request::{Outcome, RequestId, Requests, Status};
 use crate::sys::memory::Region;
 use crate::sys::protection;
 use crate::wire::{Header, Kind};
-use collective::CallHistory;
-pub use collective::Mismatch;
+use collective::{CallHistory, Combining};
+pub use collective::{Combination, Mismatch};
 use release::Released;
 pub use release::{Overrun, THRESHOLD};
 
@@ -39,6 +39,7 @@ pub struct Engine {
     matching: Matching,
     requests: Requests,
     schedules: Vec<Schedule>,
+    combining: Combining,
     /// Collective calls that were begun here, by context.
     calls: ByNumber<u64, CallHistory>,
     /// A disagreement that was found: world rank, its signature, ours, context.
@@ -68,6 +69,7 @@ impl Engine {
             matching: Matching::default(),
             requests: Requests::default(),
             schedules: Vec::new(),
+            combining: Combining::default(),
             calls: ByNumber::default(),
             mismatch: None,
             garbage: None,
@@ -456,8 +458,10 @@ impl Engine {
     pub fn forget(&mut self, contexts: &[u64]) {
         self.unused.extend(contexts);
         let (matching, schedules, calls) = (&mut self.matching, &self.schedules, &mut self.calls);
+        let combining = &self.combining;
         self.unused.retain(|&context| {
-            if schedules.iter().any(|s| s.context == context) || !matching.forget(context) {
+            let is_used = schedules.iter().any(|s| s.context == context) || combining.has(context);
+            if is_used || !matching.forget(context) {
                 return true;
             }
             calls.remove(&context);

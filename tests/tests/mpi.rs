@@ -39,6 +39,7 @@ prp_tests::main! {
         start__more_ranks_than_processors,
         stress__on_a_link_that_loses_frames,
         threads__of_a_rank_call_at_the_same_time,
+        threads__the_function_of_a_reduction_may_wait_for_one,
         threads__one_that_completes_a_request_wakes_the_one_that_waits_for_it,
         truncation__is_fatal_unless_asked_otherwise,
         words__need_not_be_text;
@@ -196,6 +197,7 @@ fn objects__of_one_rank() {
         "elements",
         "dimensions",
         "errors",
+        "errors_of_freed",
         "external",
         "freed",
         "nothing",
@@ -255,6 +257,10 @@ fn flood__before_what_is_waited_for() {
 
 fn threads__of_a_rank_call_at_the_same_time() {
     check(&run(&["-n", "3"], "stress", "threads"), "all well");
+}
+
+fn threads__the_function_of_a_reduction_may_wait_for_one() {
+    check(&run(&["-n", "2"], "stress", "reduce"), "all well");
 }
 
 /// A thread that sleeps through its message sleeps for up to 100 ms, 300 times.

@@ -29,7 +29,7 @@ const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// The cases of the program, with their number of ranks.
-const CASES: [(&str, &str); 11] = [
+const CASES: [(&str, &str); 12] = [
     ("before_header", "2"),
     ("after_header", "2"),
     ("causality", "3"),
@@ -41,6 +41,7 @@ const CASES: [(&str, &str); 11] = [
     ("stacks", "2"),
     ("masked", "2"),
     ("children", "2"),
+    ("reduction", "2"),
 ];
 
 static PROGRAMS: LazyLock<PathBuf> =

@@ -17,8 +17,8 @@ pub(crate) use calls::*;
 
 use super::environment::process;
 use super::error::{Class, Failure};
-use super::message::finish;
-use crate::object::{Comm, Detail, Handle, REQUESTS, Req};
+use super::message::{check_by, finish, waiting};
+use crate::object::{Comm, Detail, Handle, HeldComm, REQUESTS, Req};
 use crate::sys::pointer::Ptr;
 
 /// What a collective call does, ready to be started, any number of times.
@@ -79,11 +79,15 @@ impl Plan {
         }
     }
 
+    fn held(&self) -> HeldComm {
+        HeldComm { handle: self.handle, comm: self.comm.clone() }
+    }
+
     fn start(&self) -> Result<Req, Failure> {
         let process = process()?;
         process.complete_released();
         let id = process.engine().start(self.schedule());
-        Ok(Req::Active(id, self.handle, self.detail()))
+        Ok(Req::Active(id, self.held(), self.detail()))
     }
 
     /// Does it now.
@@ -91,7 +95,7 @@ impl Plan {
         let process = process()?;
         process.complete_released();
         let id = process.engine().start(self.schedule());
-        finish(id, self.handle, self.detail()).map(drop)
+        finish(id, &self.held(), self.detail()).map(drop)
     }
 
     /// Begins it.
@@ -186,12 +190,13 @@ fn run_steps(
     let process = process()?;
     process.complete_released();
     let id = process.engine().start(schedule);
-    finish(id, handle, AGREEMENT).map(drop)
+    let status = process.wait(&|| waiting(comm, AGREEMENT), |engine| engine.take(id));
+    check_by(status, |text| Failure::new(Class::Truncate, handle, text)).map(drop)
 }
 
 /// Begins to hand a number of the first rank to all; `then` has it in the end.
 pub(crate) fn begin_bcast_word(
-    comm: &Comm,
+    comm: &Arc<Comm>,
     handle: Handle,
     own: u64,
     then: impl FnOnce(u64) + Send + 'static,
@@ -201,5 +206,6 @@ pub(crate) fn begin_bcast_word(
     schedule.finish = Some(Box::new(move |memory| then(words(memory)[0])));
     let process = process()?;
     process.complete_released();
-    Ok(Req::Active(process.engine().start(schedule), handle, AGREEMENT))
+    let of = HeldComm { handle, comm: comm.clone() };
+    Ok(Req::Active(process.engine().start(schedule), of, AGREEMENT))
 }

@@ -336,7 +336,7 @@ pub(crate) fn comm_free(comm: Ptr<Handle>) -> Outcome {
         return fail(Class::Comm, "a predefined communicator cannot be freed");
     }
     super::attribute::delete_all(handle)?;
-    if COMMS.take(handle).is_none() {
+    if !COMMS.retire(handle) {
         return fail(Class::Comm, "no such communicator");
     }
     comm.put(Handle::COMM_NULL);

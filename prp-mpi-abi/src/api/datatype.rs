@@ -14,7 +14,7 @@ pub(crate) use self::darray::*;
 pub(crate) use self::pack::*;
 use super::error::{Class, Failure, Outcome, fail, length};
 use super::message::type_of;
-use crate::object::{self, Attributes, Handle, TYPES, Typed};
+use crate::object::{self, Handle, TYPES, Typed};
 use crate::sys::pointer::{Counts, Ptr};
 
 const DUP: i32 = 102;
@@ -37,7 +37,7 @@ fn known(handle: Handle) -> Result<Arc<Datatype>, Failure> {
 
 fn add(datatype: Datatype, constructor: Constructor, to: Ptr<Handle>) {
     let datatype = Arc::new(datatype.with_constructor(constructor));
-    to.put(TYPES.add(Typed { datatype, name: String::new(), attributes: Attributes::default() }));
+    to.put(TYPES.add(Typed::new(datatype)));
 }
 
 fn constructor(
@@ -255,7 +255,7 @@ pub(crate) fn type_free(datatype: Ptr<Handle>) -> Outcome {
         return fail(Class::Type, "no datatype of the application");
     }
     super::attribute::delete_all_of_type(datatype.get())?;
-    TYPES.take(datatype.get());
+    TYPES.retire(datatype.get());
     datatype.put(Handle::DATATYPE_NULL);
     Ok(())
 }

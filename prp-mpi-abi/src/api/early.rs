@@ -87,7 +87,7 @@ pub(crate) fn wait_for(
 ) -> Result<Ending, Failure> {
     let detail = part.detail(true);
     let mut may_release = false;
-    let ending = process()?.wait(&|| waiting(part.handle, detail), |engine| {
+    let ending = process()?.wait(&|| waiting(&part.of.comm, detail), |engine| {
         if may_release && engine.can_release(request, is_ignored) {
             engine.release(request);
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use parking_lot::Mutex;
 
 use super::environment::{comm, process};
-use crate::object::{Comm, ERRHANDLERS, Handle};
+use crate::object::{Comm, ERRHANDLERS, Handle, HeldComm, within_callback};
 use crate::sys::callback::Callback;
 use crate::sys::pointer::Ptr;
 
@@ -48,10 +48,11 @@ pub(crate) enum Class {
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) code: c_int,
-    /// The communicator whose error handler is called, unless it is of a session.
+    /// The communicator, or the session, that the error handler is called with.
     pub(crate) comm: Handle,
-    /// The error handler of the session that the failure is of.
-    pub(crate) of_session: Option<Handle>,
+    /// The error handler of what the failure is of, where that is no communicator that has a
+    /// handle: a session, or a communicator that was freed while something was under way.
+    pub(crate) handler: Option<Handle>,
     pub(crate) text: String,
 }
 
@@ -60,8 +61,14 @@ impl Failure {
         Self::with_code(class as c_int, comm, text)
     }
 
+    /// A failure of something that was under way on a communicator.
+    pub(crate) fn of_held(class: Class, of: &HeldComm, text: impl Into<String>) -> Self {
+        let handler = Some(*of.comm.errhandler.lock());
+        Self { handler, ..Self::new(class, of.handle, text) }
+    }
+
     pub(crate) fn with_code(code: c_int, comm: Handle, text: impl Into<String>) -> Self {
-        Self { code, comm, of_session: None, text: text.into() }
+        Self { code, comm, handler: None, text: text.into() }
     }
 }
 
@@ -102,7 +109,7 @@ pub(crate) fn call(name: &'static str, does: impl FnOnce() -> Outcome) -> c_int 
 /// An error goes to the handler of its communicator.
 fn handle(name: &str, failure: &Failure) -> c_int {
     let of_comm = || comm(failure.comm).map(|c| *c.errhandler.lock());
-    let handler = failure.of_session.or_else(of_comm).unwrap_or(Handle::ERRORS_ARE_FATAL);
+    let handler = failure.handler.or_else(of_comm).unwrap_or(Handle::ERRORS_ARE_FATAL);
     handle_by(handler, name, failure)
 }
 
@@ -112,7 +119,7 @@ pub(crate) fn handle_by(handler: Handle, name: &str, failure: &Failure) -> c_int
         Handle::ERRORS_RETURN => {}
         Handle::ERRORS_ARE_FATAL | Handle::ERRORS_ABORT => end(name, failure),
         custom => match ERRHANDLERS.at(custom) {
-            Some(callback) => callback.handle(failure.comm, failure.code),
+            Some(callback) => within_callback(|| callback.handle(failure.comm, failure.code)),
             None => end(name, failure),
         },
     }

@@ -23,10 +23,10 @@ pub(crate) use self::persistent::*;
 pub(crate) use self::probe::*;
 pub(crate) use self::status::*;
 use super::early;
-use super::environment::{comm, comm_of, process};
+use super::environment::{comm_of, process};
 use super::error::{Class, Failure, Outcome, current_call, length};
 use super::{ANY_SOURCE, ANY_TAG, PROC_NULL};
-use crate::object::{self, Comm, Detail, Handle, Req};
+use crate::object::{self, Comm, Detail, Handle, HeldComm, Req};
 use crate::sys::pointer::{Address, Ptr, Status};
 
 /// How a message is sent.
@@ -43,8 +43,7 @@ pub(crate) enum Mode {
 /// A buffer, its elements and its peer, checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
-    pub(crate) comm: Arc<Comm>,
-    pub(crate) handle: Handle,
+    pub(crate) of: HeldComm,
     pub(crate) region: Region,
     pub(crate) peer: c_int,
     pub(crate) tag: c_int,
@@ -90,7 +89,7 @@ fn part(
         return Err(Failure::new(Class::Tag, handle, format!("tag {tag} is negative")));
     }
     let region = region(buffer, count, datatype, handle)?;
-    Ok(Part { comm, handle, region, peer, tag })
+    Ok(Part { of: HeldComm { handle, comm }, region, peer, tag })
 }
 
 impl Part {
@@ -126,19 +125,19 @@ impl Part {
         process.settle(|| self.region.span());
         let kind = match mode {
             Mode::Synchronous => Kind::Synchronous,
-            _ if early::is_worth_it(&self.comm, &self.region) => Kind::EndFirst,
+            _ if early::is_worth_it(&self.of.comm, &self.region) => Kind::EndFirst,
             _ => Kind::Message,
         };
         let header = Header {
             kind,
-            source: self.comm.rank as i32,
+            source: self.of.comm.rank as i32,
             tag: self.tag,
             id: 0,
-            context: self.comm.messages(),
+            context: self.of.comm.messages(),
             len: 0,
             signature: Signature::default(),
         };
-        let to = self.comm.peers()[peer];
+        let to = self.of.comm.peers()[peer];
         let mut engine = process.engine();
         if mode != Mode::Buffered {
             return Ok(Some(send(&mut engine, to, header, &self.region)));
@@ -151,7 +150,7 @@ impl Part {
     }
 
     fn pattern(&self) -> Pattern {
-        pattern(&self.comm, self.peer, self.tag)
+        pattern(&self.of.comm, self.peer, self.tag)
     }
 
     /// Begins to receive. `None` from MPI_PROC_NULL.
@@ -162,7 +161,7 @@ impl Part {
         let process = process()?;
         process.complete(|| self.region.span());
         let (pattern, region) = (self.pattern(), self.region.clone());
-        if early::is_worth_it(&self.comm, &region) {
+        if early::is_worth_it(&self.of.comm, &region) {
             return Ok(Some(process.engine().receive_early(pattern, region)));
         }
         Ok(Some(process.engine().receive(pattern, region)))
@@ -181,9 +180,8 @@ fn pattern(comm: &Comm, peer: c_int, tag: c_int) -> Pattern {
 pub(crate) const NOBODY: Ending = Ending { source: PROC_NULL, ..Ending::EMPTY };
 
 /// What a call waits for, for reports.
-pub(crate) fn waiting(handle: Handle, detail: Detail) -> Waiting {
-    let comm = comm(handle);
-    let name = comm.as_ref().map(|c| c.name.lock().clone()).unwrap_or_default();
+pub(crate) fn waiting(comm: &Comm, detail: Detail) -> Waiting {
+    let name = comm.name.lock().clone();
     let mut text = String::new();
     if !detail.is_collective {
         let peer = match detail.peer {
@@ -196,29 +194,32 @@ pub(crate) fn waiting(handle: Handle, detail: Detail) -> Waiting {
     }
     let mut waiting = Waiting::new(current_call(), name, text);
     let peer = usize::try_from(detail.peer).ok().filter(|_| !detail.is_collective);
-    waiting.peer = peer.and_then(|p| comm?.peers().get(p).copied());
+    waiting.peer = peer.and_then(|p| comm.peers().get(p).copied());
     waiting
 }
 
 /// Waits for a request that no other call knows.
-pub(crate) fn finish(
-    request: RequestId,
-    handle: Handle,
-    detail: Detail,
-) -> Result<Ending, Failure> {
+pub(crate) fn finish(request: RequestId, of: &HeldComm, detail: Detail) -> Result<Ending, Failure> {
     let process = process()?;
-    let status = process.wait(&|| waiting(handle, detail), |engine| engine.take(request));
-    check(status, handle)
+    let status = process.wait(&|| waiting(&of.comm, detail), |engine| engine.take(request));
+    check(status, of)
 }
 
 /// A message that was longer than its buffer is an error.
-pub(crate) fn check(status: Ending, handle: Handle) -> Result<Ending, Failure> {
+pub(crate) fn check(status: Ending, of: &HeldComm) -> Result<Ending, Failure> {
+    check_by(status, |text| Failure::of_held(Class::Truncate, of, text))
+}
+
+/// As [`check`], with the failure that `failure` makes.
+pub(crate) fn check_by(
+    status: Ending,
+    failure: impl FnOnce(String) -> Failure,
+) -> Result<Ending, Failure> {
     if status.outcome == Ended::Truncated {
-        let text = format!(
+        return Err(failure(format!(
             "the message from rank {} with tag {} is longer than the buffer of {} bytes",
             status.source, status.tag, status.bytes
-        );
-        return Err(Failure::new(Class::Truncate, handle, text));
+        )));
     }
     Ok(status)
 }
@@ -245,6 +246,6 @@ pub(crate) fn status_of(ending: &Ending) -> Status {
 }
 
 /// What was begun as a request.
-pub(crate) fn active(begun: Option<RequestId>, comm: Handle, detail: Detail, done: Ending) -> Req {
-    begun.map_or(Req::Done(done), |id| Req::Active(id, comm, detail))
+pub(crate) fn active(begun: Option<RequestId>, of: &HeldComm, detail: Detail, done: Ending) -> Req {
+    begun.map_or(Req::Done(done), |id| Req::Active(id, of.clone(), detail))
 }

@@ -6,12 +6,13 @@ mod peek;
 use std::ffi::c_int;
 
 use prp_mpi::engine::Engine;
+use prp_mpi::process::report::Waiting;
 use prp_mpi::request::Status as Ending;
 
 use super::UNDEFINED;
 use super::early;
 use super::environment::process;
-use super::error::{Class, Failure, Outcome, fail, length};
+use super::error::{Class, Failure, Outcome, current_call, fail, length};
 use super::message::{check, put_status, status_of, waiting};
 use crate::object::{Generalized, Handle, REQUESTS, Req};
 use crate::sys::pointer::{Ptr, Status};
@@ -70,9 +71,9 @@ fn end_of(request: &Req) -> Result<Option<(Ending, Option<Failure>)>, Failure> {
             process()?.end_bursts();
             Ok(Some((*ending, None)))
         }
-        Req::Active(id, comm, _) => {
+        Req::Active(id, of, _) => {
             let ending = process()?.take_done(*id);
-            Ok(ending.map(|e| (e, check(e, *comm).err())))
+            Ok(ending.map(|e| (e, check(e, of).err())))
         }
         Req::Persistent(..) | Req::Generalized(_) => Ok(None),
     }
@@ -141,16 +142,16 @@ fn wait_until(
     let mut done = vec![false; handles.len()];
     let what = || {
         let first = requests.iter().flatten().find_map(|r| match r {
-            Req::Active(_, comm, detail) => Some((*comm, *detail)),
-            Req::Persistent(_, Some(active)) => match **active {
-                Req::Active(_, comm, detail) => Some((comm, detail)),
+            Req::Active(_, of, detail) => Some((of, *detail)),
+            Req::Persistent(_, Some(active)) => match &**active {
+                Req::Active(_, of, detail) => Some((of, *detail)),
                 _ => None,
             },
             _ => None,
         });
         match first {
-            Some((comm, detail)) => {
-                let mut what = waiting(comm, detail);
+            Some((of, detail)) => {
+                let mut what = waiting(&of.comm, detail);
                 let others = requests.iter().flatten().count() - 1;
                 if others > 0 {
                     what.detail.push_str(&format!(", and {others} more requests"));
@@ -158,7 +159,7 @@ fn wait_until(
                 }
                 what
             }
-            None => waiting(Handle::WORLD, NOTHING),
+            None => Waiting::new(current_call(), String::new(), String::new()),
         }
     };
     let mut has_polled = false;
@@ -179,14 +180,6 @@ fn wait_until(
     });
     Ok(done)
 }
-
-const NOTHING: crate::object::Detail = crate::object::Detail {
-    is_receive: true,
-    is_collective: true,
-    peer: super::ANY_SOURCE,
-    tag: super::ANY_TAG,
-    bytes: 0,
-};
 
 /// Takes a request that is done, and writes its status.
 fn complete(

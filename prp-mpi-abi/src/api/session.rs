@@ -78,7 +78,7 @@ pub(crate) fn session_get_pset_info(
 /// A failure of a session, which goes to its own error handler.
 pub(crate) fn no_such_set(session: Handle, handler: Handle) -> Failure {
     let failure = Failure::new(Class::Arg, session, "no such process set");
-    Failure { of_session: Some(handler), ..failure }
+    Failure { handler: Some(handler), ..failure }
 }
 
 /// The error handler of a session.

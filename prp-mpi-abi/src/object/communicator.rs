@@ -43,6 +43,14 @@ pub(crate) struct Comm {
     pub(crate) calls: AtomicI32,
 }
 
+/// A communicator that something under way uses, with the handle that the program has of it, or
+/// had.
+#[derive(Clone, Debug)]
+pub(crate) struct HeldComm {
+    pub(crate) handle: Handle,
+    pub(crate) comm: Arc<Comm>,
+}
+
 /// Contexts of communicators that are no more. The engine, which may be in use where the last owner
 /// of one goes, forgets them later.
 static GONE: Mutex<Vec<u64>> = Mutex::new(Vec::new());

@@ -139,6 +139,35 @@ static void on(MPI_Comm comm) {
     free(all); free(other); free(counts); free(places);
 }
 
+static int calls, wrong_calls;
+
+static void measure(void *in, void *inout, int *n, MPI_Datatype *type) {
+    int bytes = 0;
+    (void)in, (void)inout, (void)n;
+    calls++;
+    wrong_calls += MPI_Type_size(*type, &bytes) != MPI_SUCCESS || bytes != 3 * (int)sizeof(int);
+}
+
+/* The function of a reduction gets the datatype that the program has freed meanwhile. */
+static void freed(void) {
+    int x[3] = {0, 0, 0}, y[3], sum[2];
+    MPI_Datatype three, other;
+    MPI_Op op;
+    MPI_Request request;
+    MPI_Op_create(measure, 1, &op);
+    MPI_Type_contiguous(3, MPI_INT, &three);
+    MPI_Type_commit(&three);
+    MPI_Iallreduce(x, y, 1, three, op, MPI_COMM_WORLD, &request);
+    MPI_Type_free(&three);
+    MPI_Type_contiguous(5, MPI_INT, &other);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Type_free(&other);
+    MPI_Op_free(&op);
+    MPI_Allreduce((int[]){calls, wrong_calls}, sum, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    CHECK((size == 1 || sum[0] > 0) && sum[1] == 0);
+}
+
 int main(int argc, char **argv) {
     MPI_Comm half, copy, grid;
     int world;
@@ -160,6 +189,7 @@ int main(int argc, char **argv) {
     MPI_Cart_rank(grid, coordinates, &back);
     CHECK(back == world);
     MPI_Comm_free(&grid);
+    freed();
     MPI_Finalize();
     if (world == 0) printf("collectives: all well\n");
     return 0;

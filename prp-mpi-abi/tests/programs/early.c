@@ -543,6 +543,38 @@ static void untouched(void)
         receive_before("released", LARGE);
 }
 
+static const unsigned char *table;
+
+static void add_table(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    CHECK(table == NULL || wrong(table, LARGE, 6) < 0);
+    for (int i = 0; i < *n; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+/* The function of a reduction that has begun before reads what was received. */
+static void reduction(void)
+{
+    int sum = 0;
+    MPI_Op op;
+    MPI_Request request;
+    MPI_Op_create(add_table, 1, &op);
+    /* A function that is called where it cannot wait for the message waits for ever. */
+    alarm(20);
+    if (rank == 0) {
+        MPI_Iallreduce(&(int){1}, &sum, 1, MPI_INT, op, MPI_COMM_WORLD, &request);
+        table = receive_before("begun", LARGE);
+    } else {
+        await("begun");
+        MPI_Iallreduce(&(int){2}, &sum, 1, MPI_INT, op, MPI_COMM_WORLD, &request);
+        send_after("begun", LARGE, 6);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(sum == 3);
+    MPI_Op_free(&op);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -554,6 +586,7 @@ int main(int argc, char **argv)
                  {"next_call", next_call},         {"no_mappings", no_mappings},
                  {"stacks", stacks},               {"masked", masked},
                  {"unknown_thread", unknown_thread}, {"children", children},
+                 {"reduction", reduction},
                  {"hint", hint},                   {"overrun", overrun},
                  {"untouched", untouched}};
     if (argc < 3)

@@ -304,6 +304,34 @@ static void errors(void) {
     CHECK(errors_of_self == 4 && errors_of_world == 1);
 }
 
+static MPI_Comm failed;
+static int failures;
+
+static void note_failure(MPI_Comm *comm, int *code, ...) {
+    failures += *code == MPI_ERR_TRUNCATE;
+    failed = *comm;
+}
+
+/* An error of a receive on a communicator that is freed meanwhile goes to the handler of that. */
+static void errors_of_freed(void) {
+    MPI_Comm first, kept, second;
+    MPI_Errhandler of_first;
+    MPI_Request request;
+    int in = 0, out[2] = {1, 2};
+    MPI_Comm_create_errhandler(note_failure, &of_first);
+    MPI_Comm_dup(MPI_COMM_SELF, &first);
+    MPI_Comm_set_errhandler(first, of_first);
+    MPI_Irecv(&in, 1, MPI_INT, 0, 1, first, &request);
+    MPI_Send(out, 2, MPI_INT, 0, 1, first);
+    kept = first;
+    MPI_Comm_free(&first);
+    MPI_Comm_dup(MPI_COMM_SELF, &second);
+    MPI_Comm_set_errhandler(second, MPI_ERRORS_ARE_FATAL);
+    CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE);
+    CHECK(failures == 1 && failed == kept && failed != second);
+    MPI_Comm_free(&second);
+}
+
 static void empty_datatypes(void) {
     MPI_Datatype empty;
     MPI_Status status;
@@ -441,7 +469,7 @@ int main(int argc, char **argv) {
         {"attributes_of_types", attributes_of_types},
         {"attributes_of_predefined_types", attributes_of_predefined_types},
         {"generalized", generalized}, {"elements", elements}, {"dimensions", dimensions},
-        {"errors", errors}, {"external", external}, {"freed", freed}, {"nothing", nothing},
+        {"errors", errors}, {"errors_of_freed", errors_of_freed}, {"external", external}, {"freed", freed}, {"nothing", nothing},
     };
     int found = 0, provided, level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);

@@ -5,6 +5,7 @@
      large    all ranks exchange messages that no buffer holds, all at the same time
      helper   a thread of rank 1 answers rank 0, while another thread of it polls or tests
      self     a thread of each rank answers another one of the same rank, and completes what it waits for
+     reduce   the function of a reduction waits for another thread, which calls MPI meanwhile
      threads  several threads of each rank send and receive on tags and communicators of their own
      die N    all ranks talk; one of them is killed at a time that N says */
 #define _GNU_SOURCE
@@ -196,6 +197,37 @@ static void self(void) {
     MPI_Recv(NULL, 0, MPI_INT, rank, OVER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+static volatile int is_called, has_polled;
+
+static void add_later(void *in, void *inout, int *n, MPI_Datatype *type) {
+    (void)type;
+    is_called = 1;
+    while (!has_polled) sched_yield();
+    for (int i = 0; i < *n; i++) ((int *)inout)[i] += ((int *)in)[i];
+}
+
+static void *poll_once(void *flag) {
+    while (!is_called) sched_yield();
+    MPI_Iprobe(MPI_ANY_SOURCE, OVER, MPI_COMM_WORLD, flag, MPI_STATUS_IGNORE);
+    has_polled = 1;
+    return NULL;
+}
+
+static void reduce(void) {
+    int sum, flag;
+    pthread_t thread;
+    MPI_Op op;
+    MPI_Op_create(add_later, 1, &op);
+    /* Ranks that wait for each other would do so for ever. */
+    alarm(20);
+    pthread_create(&thread, NULL, poll_once, &flag);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, op, MPI_COMM_WORLD);
+    CHECK(sum == size * (size - 1) / 2);
+    is_called = 1;
+    pthread_join(thread, NULL);
+    MPI_Op_free(&op);
+}
+
 static volatile int calls;
 
 static void *kill_later(void *argument) {
@@ -228,6 +260,7 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "behind")) behind();
     if (!strcmp(argv[1], "large")) large();
     if (!strcmp(argv[1], "threads")) threads();
+    if (!strcmp(argv[1], "reduce")) reduce();
     if (!strcmp(argv[1], "helper")) helper();
     if (!strcmp(argv[1], "self")) self();
     if (!strcmp(argv[1], "die")) die(atoi(argv[2]));

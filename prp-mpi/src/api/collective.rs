@@ -50,7 +50,7 @@ impl<'a> CheckedCall<'a> {
         }
         self.signature.op = operation as u8;
         let combine = move |a: &[u8], b: &mut [u8]| operation.combine(&datatype, a, b);
-        self.combine = Some(Arc::new(combine));
+        self.combine = Some(Combine::Predefined(Arc::new(combine)));
         Ok(self)
     }
 

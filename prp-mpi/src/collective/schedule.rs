@@ -12,7 +12,17 @@ use crate::sys::memory::Region;
 use crate::wire::{Header, Kind, Signature};
 
 /// Combines the elements of a lower rank with those of a higher one, which get the result.
-pub type Combine = Arc<dyn Fn(&[u8], &mut [u8]) + Send + Sync>;
+#[derive(Clone)]
+pub enum Combine {
+    /// By a predefined operation.
+    Predefined(Arc<CombineFunction>),
+    /// By a function of the program, which may wait for other threads of the program, or touch
+    /// pages that are closed: it is called without the engine.
+    OfProgram(Arc<CombineFunction>),
+}
+
+/// As [`Combine`] says.
+pub type CombineFunction = dyn Fn(&[u8], &mut [u8]) + Send + Sync;
 
 /// What is done at the end with the memory of the schedule.
 pub type Finish = Box<dyn FnOnce(&Region) + Send>;
@@ -30,6 +40,17 @@ pub enum Step {
     Combine(Range<usize>, Range<usize>),
     /// Copies the first range to the second.
     Copy(Range<usize>, Range<usize>),
+}
+
+/// How far a schedule has come.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Advance {
+    /// It waits for messages.
+    Waits,
+    /// A function of the program is to be called.
+    Combines,
+    /// Nothing is left.
+    Done,
 }
 
 /// A collective operation of one rank.
@@ -76,16 +97,16 @@ impl Schedule {
         }
     }
 
-    /// Does what can be done. `true` if that was all.
-    pub(crate) fn advance(&mut self, engine: &mut Engine) -> bool {
+    /// Does what can be done.
+    pub(crate) fn advance(&mut self, engine: &mut Engine) -> Advance {
         loop {
             match self.steps.front().cloned() {
                 None | Some(Step::Wait) => {
                     if !self.has_all(engine) {
-                        return false;
+                        return Advance::Waits;
                     }
                     if self.steps.pop_front().is_none() {
-                        return true;
+                        return Advance::Done;
                     }
                     continue;
                 }
@@ -110,21 +131,33 @@ impl Schedule {
                     };
                     self.begun.push(engine.receive(pattern, self.memory.part(range)));
                 }
-                Some(Step::Combine(lower, higher)) => {
-                    let lower = self.memory.part(lower);
-                    let mut higher = self.memory.part(higher);
-                    if let (Some(combine), Some(from), Some(to)) =
-                        (&self.combine, lower.bytes(), higher.bytes_mut(0))
-                    {
-                        combine(from, to);
+                Some(Step::Combine(..)) => match self.combine {
+                    Some(Combine::OfProgram(_)) => return Advance::Combines,
+                    Some(Combine::Predefined(_)) | None => {
+                        self.combine();
+                        continue;
                     }
-                }
+                },
                 Some(Step::Copy(from, to)) => {
                     let from = self.memory.part(from);
                     self.memory.part(to).copy_from(&from);
                 }
             }
             self.steps.pop_front();
+        }
+    }
+
+    /// Does the next step, which combines.
+    pub(crate) fn combine(&mut self) {
+        if let Some(Step::Combine(lower, higher)) = self.steps.pop_front()
+            && let Some(Combine::Predefined(function) | Combine::OfProgram(function)) =
+                &self.combine
+        {
+            let lower = self.memory.part(lower);
+            let mut higher = self.memory.part(higher);
+            if let (Some(from), Some(to)) = (lower.bytes(), higher.bytes_mut(0)) {
+                function(from, to);
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! The collective operations under way, and the comparison of what the ranks call.
 
+use std::collections::VecDeque;
+
 use super::Engine;
-use crate::collective::schedule::Schedule;
+use crate::collective::schedule::{Advance, Schedule};
 use crate::request::{Outcome, RequestId, Status};
 use crate::wire::{Header, Signature};
 
@@ -54,18 +56,74 @@ pub struct Mismatch {
     pub number: i32,
 }
 
+/// Collective operations whose next step is a function of the program.
+#[derive(Debug, Default)]
+pub(super) struct Combining {
+    /// It is to be called.
+    waiting: VecDeque<Schedule>,
+    /// A thread calls it: contexts.
+    called: Vec<u64>,
+}
+
+impl Combining {
+    /// Whether an operation of this context is among them.
+    pub(super) fn has(&self, context: u64) -> bool {
+        self.waiting.iter().any(|schedule| schedule.context == context)
+            || self.called.contains(&context)
+    }
+}
+
+/// A function of the program that is to be called without the engine. The operation goes on when it
+/// is [put back](Engine::put_back).
+#[derive(Debug)]
+#[must_use = "the operation does not go on by itself"]
+pub struct Combination(Schedule);
+
+impl Combination {
+    /// Calls it.
+    pub fn run(&mut self) {
+        self.0.combine();
+    }
+}
+
 impl Engine {
     /// Begins a collective operation.
     pub fn start(&mut self, mut schedule: Schedule) -> RequestId {
         self.remember(&schedule);
         let request = self.requests.begin(1, Status::EMPTY);
         schedule.request = Some(request);
-        if schedule.advance(self) {
-            self.finish(schedule);
-        } else {
-            self.schedules.push(schedule);
-        }
+        self.advance(schedule);
         request
+    }
+
+    /// The next function of the program that is to be called.
+    pub fn take_combination(&mut self) -> Option<Combination> {
+        let schedule = self.combining.waiting.pop_front()?;
+        self.combining.called.push(schedule.context);
+        Some(Combination(schedule))
+    }
+
+    /// The function has returned.
+    pub fn put_back(&mut self, combination: Combination) {
+        let Combination(schedule) = combination;
+        let called = &mut self.combining.called;
+        if let Some(at) = called.iter().position(|context| *context == schedule.context) {
+            called.swap_remove(at);
+        }
+        self.advance(schedule);
+    }
+
+    /// Goes on with an operation. `false` if it waits for messages.
+    fn advance(&mut self, mut schedule: Schedule) -> bool {
+        match schedule.advance(self) {
+            Advance::Waits => {
+                self.schedules.push(schedule);
+                return false;
+            }
+            Advance::Combines => self.combining.waiting.push_back(schedule),
+            Advance::Done => self.finish(schedule),
+        }
+        true
     }
 
     fn finish(&mut self, mut schedule: Schedule) {
@@ -98,18 +156,16 @@ impl Engine {
         }
     }
 
-    /// Goes on with the collective operations. `false` if none has ended.
+    /// Goes on with the collective operations. `false` if all wait for messages.
     pub(super) fn advance_schedules(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
         while at < self.schedules.len() {
-            let mut schedule = self.schedules.swap_remove(at);
-            if schedule.advance(self) {
-                self.finish(schedule);
+            let schedule = self.schedules.swap_remove(at);
+            if self.advance(schedule) {
                 moved = true;
                 // What was last is at this place now.
             } else {
-                self.schedules.push(schedule);
                 let last = self.schedules.len() - 1;
                 self.schedules.swap(at, last);
                 at += 1;

@@ -47,14 +47,17 @@ impl Process {
         if let Some(out) = ready(&mut engine) {
             return out;
         }
+        combine(&mut engine);
         let mut noted = None;
         let out = loop {
             if let Some(from) = engine.only_remote().filter(|_| self.is_alone()) {
                 // Reads what is there, too: another poll before would cost as much as the message.
                 let patience = if noted.is_none() { REPORT_AFTER } else { MAX_ENGINE_HOLD };
-                if !engine.progress_patiently(from, patience) && noted.is_none() {
+                let moved = engine.progress_patiently(from, patience);
+                if !moved && noted.is_none() {
                     noted = Some(self.note(what()));
                 }
+                combine(&mut engine);
                 self.check(&mut engine);
                 if let Some(out) = ready(&mut engine) {
                     break out;
@@ -62,7 +65,7 @@ impl Process {
                 engine.yield_to_others();
                 continue;
             }
-            let moved = engine.progress();
+            let moved = progress(&mut engine);
             self.check(&mut engine);
             if let Some(out) = ready(&mut engine) {
                 break out;
@@ -130,7 +133,7 @@ impl Process {
         if out.is_some() {
             return out;
         }
-        let moved = engine.progress();
+        let moved = progress(&mut engine);
         self.check(&mut engine);
         let out = ready(&mut engine);
         if out.is_none() && !moved {
@@ -162,7 +165,7 @@ impl Process {
                 // another node.
                 let _ = nix::sched::sched_yield();
             });
-            engine.progress();
+            progress(engine);
             self.check(engine);
             if let Some(out) = ready(engine) {
                 return Some(out);
@@ -197,6 +200,25 @@ impl Process {
             self.abort(1, &format!("rank {from} sent a header that begins with {byte}"));
         }
     }
+}
+
+/// Moves what can be moved, with what functions of the program have to do. `false` if that was
+/// nothing.
+fn progress(engine: &mut EngineGuard<'_>) -> bool {
+    let moved = engine.progress();
+    combine(engine) || moved
+}
+
+/// Calls the functions of the program by which collective operations go on, without the engine.
+/// `false` if there were none.
+fn combine(engine: &mut EngineGuard<'_>) -> bool {
+    let mut has_combined = false;
+    while let Some(mut combination) = engine.take_combination() {
+        engine.unlocked(|| combination.run());
+        engine.put_back(combination);
+        has_combined = true;
+    }
+    has_combined
 }
 
 /// Sleeps until one of the streams has something, or room, for at most `timeout`; with `has_bell`

@@ -147,8 +147,8 @@ pub struct Closed {
 
 impl Closed {
     /// Closes the pages that have some of these addresses, as far as they are wholly inside
-    /// `buffer`. `None` if that is not possible: no page, a stack, too many closed already, no mapping
-    /// left, memory that is shared or not of plain pages.
+    /// `buffer`. `None` if that is not possible: no page, a stack, too many closed already, no
+    /// mapping left, memory that is shared or not of plain pages.
     pub fn new(buffer: Range<usize>, addresses: Range<usize>) -> Option<Self> {
         let memory = MEMORY.get()?;
         let first = addresses.start / memory.page * memory.page;

@@ -7,7 +7,7 @@ use prp_mpi::datatype::Constructor;
 use super::{SUBARRAY, add, constructor, known};
 use crate::api::datatype::darray::DARRAY;
 use crate::api::error::{Class, Failure, Outcome, fail};
-use crate::object::{self, Attributes, Handle, TYPES, Typed};
+use crate::object::{self, Handle, TYPES, Typed};
 use crate::sys::pointer::Ptr;
 
 const NAMED: i32 = 101;
@@ -89,12 +89,8 @@ fn put_datatypes(constructor: &Constructor, to: Ptr<Handle>) -> Outcome {
     }
     for (i, (handle, datatype)) in constructor.datatypes.iter().enumerate() {
         let is_predefined = *handle < Handle::FIRST;
-        let typed = || Typed {
-            datatype: datatype.clone(),
-            name: String::new(),
-            attributes: Attributes::default(),
-        };
-        to.set(i, if is_predefined { Handle(*handle) } else { TYPES.add(typed()) });
+        let made = || TYPES.add(Typed::new(datatype.clone()));
+        to.set(i, if is_predefined { Handle(*handle) } else { made() });
     }
     Ok(())
 }

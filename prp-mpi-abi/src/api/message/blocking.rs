@@ -13,7 +13,7 @@ use crate::sys::pointer::{Address, Ptr, Status};
 
 fn send_now(part: &Part, mode: Mode) -> Outcome {
     match part.send(mode)? {
-        Some(request) => finish(request, part.handle, part.detail(false)).map(drop),
+        Some(request) => finish(request, &part.of, part.detail(false)).map(drop),
         None => {
             process()?.end_bursts();
             Ok(())
@@ -81,7 +81,7 @@ pub(crate) fn recv(
     };
     let ending = wait_for(request, &part, status.is_null())?;
     put_status(status, &ending);
-    check(ending, comm).map(drop)
+    check(ending, &part.of).map(drop)
 }
 
 fn sendrecv_with(out: &Part, copied: bool, into: &Part, status: Ptr<Status>) -> Outcome {
@@ -92,10 +92,10 @@ fn sendrecv_with(out: &Part, copied: bool, into: &Part, status: Ptr<Status>) -> 
         Some(request) => wait_for(request, into, status.is_null())?,
     };
     if let Some(request) = sent {
-        finish(request, out.handle, out.detail(false))?;
+        finish(request, &out.of, out.detail(false))?;
     }
     put_status(status, &ending);
-    check(ending, into.handle).map(drop)
+    check(ending, &into.of).map(drop)
 }
 
 pub(crate) fn sendrecv(

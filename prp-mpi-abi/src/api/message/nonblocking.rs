@@ -12,12 +12,12 @@ use crate::sys::pointer::{Address, Ptr};
 /// Begins to send, as a request.
 pub(super) fn begin_send(part: &Part, mode: Mode) -> Result<Req, Failure> {
     let begun = part.send_in_burst(mode)?;
-    Ok(active(begun, part.handle, part.detail(false), Ending::EMPTY))
+    Ok(active(begun, &part.of, part.detail(false), Ending::EMPTY))
 }
 
 /// Begins to receive, as a request.
 pub(super) fn begin_receive(part: &Part) -> Result<Req, Failure> {
-    Ok(active(part.receive()?, part.handle, part.detail(true), NOBODY))
+    Ok(active(part.receive()?, &part.of, part.detail(true), NOBODY))
 }
 
 pub(crate) fn isend(

@@ -22,7 +22,8 @@ pub(crate) fn probe(from: c_int, tag: c_int, comm: Handle, status: Ptr<Status>) 
         return Ok(());
     }
     let detail = part.detail(true);
-    let (_, ending) = process()?.wait(&|| waiting(comm, detail), |engine| engine.probe(&pattern));
+    let (_, ending) =
+        process()?.wait(&|| waiting(&part.of.comm, detail), |engine| engine.probe(&pattern));
     put_status(status, &ending);
     Ok(())
 }
@@ -61,10 +62,10 @@ pub(crate) fn mprobe(
         return Ok(());
     }
     let detail = part.detail(true);
-    let (id, ending) = process()?.wait(&|| waiting(comm, detail), |engine| {
+    let (id, ending) = process()?.wait(&|| waiting(&part.of.comm, detail), |engine| {
         engine.probe(&pattern).inspect(|(id, _)| engine.reserve(*id))
     });
-    message.put(MESSAGES.add(Message { id, comm }));
+    message.put(MESSAGES.add(Message { id, comm: part.of }));
     put_status(status, &ending);
     Ok(())
 }
@@ -77,7 +78,7 @@ pub(crate) fn improbe(
     message: Ptr<Handle>,
     status: Ptr<Status>,
 ) -> Outcome {
-    let (_, pattern) = probe_pattern(from, tag, comm)?;
+    let (part, pattern) = probe_pattern(from, tag, comm)?;
     if from == PROC_NULL {
         flag.put(1);
         message.put(Handle::MESSAGE_NO_PROC);
@@ -88,7 +89,7 @@ pub(crate) fn improbe(
         process()?.try_now(|engine| engine.probe(&pattern).inspect(|(id, _)| engine.reserve(*id)));
     flag.put(found.is_some().into());
     if let Some((id, ending)) = found {
-        message.put(MESSAGES.add(Message { id, comm }));
+        message.put(MESSAGES.add(Message { id, comm: part.of }));
         put_status(status, &ending);
     } else {
         message.put(Handle::MESSAGE_NULL);
@@ -111,7 +112,7 @@ fn receive_message(
         return Err(Failure::new(Class::Request, Handle::SELF, "no such message"));
     };
     message.put(Handle::MESSAGE_NULL);
-    let region = region(buf, count, datatype, found.comm)?;
+    let region = region(buf, count, datatype, found.comm.handle)?;
     let detail = Detail {
         is_receive: true,
         is_collective: false,
@@ -133,10 +134,10 @@ pub(crate) fn mrecv(
     status: Ptr<Status>,
 ) -> Outcome {
     let ending = match receive_message(buf, count, datatype, message)? {
-        Req::Active(id, comm, detail) => {
-            let ending = process()?.wait(&|| waiting(comm, detail), |engine| engine.take(id));
+        Req::Active(id, of, detail) => {
+            let ending = process()?.wait(&|| waiting(&of.comm, detail), |engine| engine.take(id));
             put_status(status, &ending);
-            return check(ending, comm).map(drop);
+            return check(ending, &of).map(drop);
         }
         Req::Done(ending) => ending,
         Req::Persistent(..) | Req::Generalized(_) => NOBODY,

@@ -51,8 +51,11 @@ pub(super) fn install() -> io::Result<()> {
     BEFORE.store(Box::leak(Box::new(found)), Ordering::Release);
     let mut action = found;
     action.sa_sigaction = ours as usize;
-    // On the stack of the thread: an alternate stack may be too small for what receiving needs.
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    // On the stack of the thread: an alternate stack may be too small for what receiving needs. And
+    // while it runs a function of the program may touch other pages, by which a reduction goes on.
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
+    // SAFETY: a set of this function, and the number of a signal.
+    unsafe { libc::sigdelset(&raw mut action.sa_mask, libc::SIGSEGV) };
     // SAFETY: the handler is a function of this library with the parameters of SA_SIGINFO.
     if unsafe { sigaction(libc::SIGSEGV, &raw const action, std::ptr::null_mut()) } != 0 {
         return Err(io::Error::last_os_error());

@@ -57,14 +57,18 @@ impl Reduction {
                     return Err(Failure::new(Class::Op, comm, text));
                 }
                 signature.op = op as u8;
-                (Arc::new(move |a: &[u8], b: &mut [u8]| op.combine(&elements, a, b)), true)
+                let combine = move |a: &[u8], b: &mut [u8]| op.combine(&elements, a, b);
+                (Combine::Predefined(Arc::new(combine)), true)
             }
             Op::User { combiner, commutes } => {
                 signature.op = u8::MAX;
+                // The function gets the handle, also once the program has freed it.
+                let hold = crate::object::hold_datatype(datatype);
                 let combine = move |a: &[u8], b: &mut [u8]| {
+                    let _hold = &hold;
                     combine_by_user(combiner, datatype, &elements, a, b);
                 };
-                (Arc::new(combine), commutes)
+                (Combine::OfProgram(Arc::new(combine)), commutes)
             }
         };
         Ok(Self { comm: of, handle: comm, combine, commutes, element, signature })
@@ -103,7 +107,8 @@ fn combine_by_user(
     };
     let (_lower_memory, lower_base, _) = spread(lower);
     let (_higher_memory, higher_base, result) = spread(higher);
-    combiner.call(lower_base, higher_base, count, handle, datatype.extent());
+    let call = || combiner.call(lower_base, higher_base, count, handle, datatype.extent());
+    crate::object::within_callback(call);
     result.read(0, higher);
 }
 
@@ -315,7 +320,8 @@ pub(crate) fn reduce_local(
     let lower = region(inbuf, count, datatype, Handle::SELF)?.to_vec();
     let mut to = region(inoutbuf, count, datatype, Handle::SELF)?;
     let mut higher = to.to_vec();
-    (of.combine)(&lower, &mut higher);
+    let (Combine::Predefined(function) | Combine::OfProgram(function)) = &of.combine;
+    function(&lower, &mut higher);
     to.write(0, &higher);
     Ok(())
 }
