@@ -1,5 +1,5 @@
-/* "latency" answers messages of 64 bytes on port 7020; "latency NODE SECONDS" sends them, and prints
- * the median of half a round trip in nanoseconds. Both ends spin. */
+/* "latency" answers messages of 64 bytes on port 7020; "latency NODE SECONDS" sends them, and
+ * prints the median of half a round trip in nanoseconds. Both ends spin. */
 #include <prp.h>
 #include <stdio.h>
 #include <stdlib.h>

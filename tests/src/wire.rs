@@ -1,6 +1,7 @@
 //! A wire between two devices that loses, repeats, reorders, changes and delays frames. `topo up
-//! --loss` or `--delay` puts it into a link. It runs in user space, because not every kernel has netem, and not every
-//! user may load a program into the kernel. It treats frames of all protocols alike.
+//! --loss` or `--delay` puts it into a link. It runs in user space, because not every kernel has
+//! netem, and not every user may load a program into the kernel. It treats frames of all protocols
+//! alike.
 //!
 //! One seed decides all faults, separately for each direction: the same frames in the same order
 //! have the same faults. On a real device the order of frames varies, so that runs with one seed
