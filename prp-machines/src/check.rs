@@ -13,6 +13,7 @@ use crate::failure::{Context, Failure, Outcome};
 use crate::kernel::Kernel;
 use crate::lab::Lab;
 use crate::model::{self, Model};
+use crate::output;
 use crate::report::{Report, Row, Verdict};
 use crate::scenes::{self, Scene, Setup};
 use machines::boot;
@@ -94,41 +95,43 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome<ExitCode> {
     let plan = match Plan::new(args) {
         Ok(plan) => plan,
         Err(reason) => {
-            eprintln!("check-machines: {reason}");
+            output::reason(reason);
             return Ok(ExitCode::from(NO_KERNEL));
         }
     };
     let count = plan.kernels.len() * plan.models.len() * plan.scenes.len();
-    println!(
+    output::line(format_args!(
         "{count} scenes, {} minutes at most",
         plan.end.saturating_duration_since(Instant::now()).as_secs().div_ceil(60)
-    );
+    ));
     let mut report = Report::default();
     for kernel in &plan.kernels {
         for model in &plan.models {
             plan.run_scenes(kernel, model, &mut report);
         }
     }
-    print!("\n{report}");
+    output::text(format_args!("\n{report}"));
     if let Some(file) = &args.table {
         fs::write(file, report.to_string()).context(file.display())?;
     }
     let failed = report.count(|verdict| matches!(verdict, Verdict::Failed(_)));
-    println!("{} passed, {failed} failed", report.count(|verdict| *verdict == Verdict::Passed));
+    let passed = report.count(|verdict| *verdict == Verdict::Passed);
+    output::line(format_args!("{passed} passed, {failed} failed"));
     if failed > 0 {
-        println!("consoles, captures and counters of what failed: {}", args.evidence.display());
+        let folder = args.evidence.display();
+        output::line(format_args!("consoles, captures and counters of what failed: {folder}"));
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn list() {
     let names: Vec<_> = model::ALL.iter().map(|model| model.name).collect();
-    println!("models: {}\nscenes:", names.join(", "));
+    output::line(format_args!("models: {}\nscenes:", names.join(", ")));
     for scene in scenes::all() {
         let mark = if scene.is_core { "*" } else { " " };
-        println!("{mark} {:18} {}", scene.name, scene.summary);
+        output::line(format_args!("{mark} {:18} {}", scene.name, scene.summary));
     }
-    println!("* is run by --short");
+    output::line("* is run by --short");
 }
 
 impl<'a> Plan<'a> {
@@ -177,7 +180,7 @@ impl<'a> Plan<'a> {
                     format!("FAILED   {label:8} {:12} {}: {reason}", model.name, scene.name)
                 }
             };
-            println!("{line}");
+            output::line(line);
             let (kernel, model) = (label.clone(), model.name.to_owned());
             report.add(Row { scene: scene.name, kernel, model, verdict });
         }
@@ -237,7 +240,7 @@ impl<'a> Plan<'a> {
         lab.begin_capture(captures)?;
         if let Some(file) = &self.args.script {
             let script = fs::read_to_string(file).context(file.display())?;
-            print!("{}", lab.on(1, &script)?);
+            output::text(lab.on(1, &script)?);
         }
         let outcome = (scene.run)(lab);
         // What the kernel says counts more than what came of it.
@@ -253,7 +256,7 @@ impl<'a> Plan<'a> {
     fn keep(&self, name: &str, lab: Option<&mut Lab>) {
         let folder = self.args.evidence.join(name);
         if let Err(e) = fs::create_dir_all(&folder) {
-            println!("{}: {e}", folder.display());
+            output::reason(format_args!("{}: {e}", folder.display()));
             return;
         }
         match lab {

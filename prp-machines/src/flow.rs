@@ -14,6 +14,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::failure::{Context, Failure, Outcome};
+use crate::output;
 use carrier::{Connection, accept, connect};
 use pattern::{Pattern, message_len};
 
@@ -103,7 +104,7 @@ pub(crate) fn run(args: &FlowArgs) -> Outcome {
         }
         let sent = sender.join().unwrap_or_else(|_| Err(Failure::new("the sender has panicked")));
         let (got, sent) = (got?, sent?);
-        println!("{sent} bytes sent, {got} received");
+        output::line(format_args!("{sent} bytes sent, {got} received"));
         Ok(())
     })
 }

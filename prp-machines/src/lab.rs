@@ -14,6 +14,7 @@ use crate::failure::{Failure, Outcome};
 use crate::machine::agent::Ended;
 use crate::machine::{Machine, Run};
 use crate::model::Model;
+use crate::output;
 use crate::protocol::{KILLED_LATE, Place};
 
 pub(crate) use cards::{address, nic_id};
@@ -145,7 +146,8 @@ impl Lab {
 
     fn report_step(&self, begin: Instant, title: &str) {
         if self.is_verbose {
-            println!("         {:6.2} s  {title}", begin.elapsed().as_secs_f64());
+            let seconds = begin.elapsed().as_secs_f64();
+            output::line(format_args!("         {seconds:6.2} s  {title}"));
         }
     }
 

@@ -1,5 +1,10 @@
 //! `prp-machines`: PRP in virtual machines, with Debian's kernels and emulated network cards.
 //! `netns-scripts/check-machines` builds and runs it.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 mod check;
@@ -11,11 +16,11 @@ mod kernel;
 mod lab;
 mod machine;
 mod model;
+mod output;
 mod protocol;
 mod report;
 mod scenes;
 
-use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -48,8 +53,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(status) => status,
         Err(reason) => {
-            // Nothing may read this; the status says it nevertheless.
-            let _ = writeln!(stderr(), "check-machines: {reason}");
+            output::reason(reason);
             ExitCode::FAILURE
         }
     }

@@ -17,6 +17,7 @@ use nix::sys::wait::wait;
 use crate::failure::{Context, Outcome};
 use crate::guest::SCRATCH;
 use crate::initramfs::MODULE_LIST;
+use crate::output;
 
 /// Where the shared files of the host appear, read-only.
 const HOST: &str = "/host";
@@ -31,7 +32,7 @@ const MODULES_KEY: &str = "machines.modules=";
 /// Runs as the first process until the agent ends, and then ends the machine.
 pub(crate) fn run() -> ! {
     if let Err(reason) = prepare().and_then(|program| serve(&program)) {
-        println!("machines: {reason}");
+        output::reason(reason);
     }
     // The console needs a moment to write what it has.
     sleep(Duration::from_millis(200));
