@@ -162,7 +162,8 @@ pub struct Writing {
     pub messages: bool,
     /// Most bytes in one call.
     pub piece: usize,
-    /// Says that more follows while it does.
+    /// Says that more follows while it does; otherwise each piece of an item is sent as if nothing
+    /// were to follow.
     pub more: bool,
     /// Waits until everything is acknowledged before it goes on to close.
     pub flush: bool,

@@ -7,6 +7,7 @@
 
 mod explanation;
 mod number;
+mod partial_message;
 mod stream_error;
 
 use std::io::{self, ErrorKind};
@@ -17,6 +18,7 @@ use prp_proto::error::{ConnError, ConnectError, ListenError, ReadError, WriteErr
 use crate::engine::WaitError;
 use explanation::explained;
 pub use number::error_number;
+pub use partial_message::PartialMessage;
 pub(crate) use stream_error::by_hosts;
 pub use stream_error::{StreamError, conn_error};
 

@@ -103,7 +103,7 @@ pub mod tokio;
 pub use addr::{Resolver, ToPrpAddrs};
 pub use builder::Builder;
 pub use engine::{openmetrics, reset_all};
-pub use error::{StreamError, conn_error, error_number};
+pub use error::{PartialMessage, StreamError, conn_error, error_number};
 pub use listener::{Incoming, IntoIncoming, PrpListener};
 pub use prp_node::hosts::{DEFAULT_PATH as DEFAULT_HOSTS, HostsFile};
 pub use prp_proto::addr::{AddrParseError, MacAddr, NodeId, Port, PrpAddr};

@@ -280,7 +280,7 @@ unsafe extern "C" fn prp_send_message(
     call(|| {
         // SAFETY: as the header says.
         let message = unsafe { bytes(message, size) }?;
-        stream_of(stream)?.stream.send_message_part(message).map(count)
+        stream_of(stream)?.stream.send_message_part(message, true).map(count)
     })
 }
 

@@ -69,12 +69,15 @@ pub(crate) struct RecvBuffer {
     advertised: usize,
     consumed: u64,
     ends: VecDeque<u64>,
+    /// How many of `ends`, all at `consumed`, a stream read has passed over: they are left for
+    /// those who read messages, and are no news to anyone.
+    passed: usize,
 }
 
 impl RecvBuffer {
     pub(crate) fn new(limit: usize) -> Self {
         let (bytes, ends) = (ByteQueue::default(), VecDeque::new());
-        Self { bytes, limit, advertised: limit, consumed: 0, ends }
+        Self { bytes, limit, advertised: limit, consumed: 0, ends, passed: 0 }
     }
 
     /// Advertises `bytes` bytes from now on, and no more than the limit. What was advertised before
@@ -86,6 +89,12 @@ impl RecvBuffer {
     /// Bytes waiting.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Whether there is something to read, be it only a message without bytes (SPEC PRP-SEG-7).
+    #[inline]
+    pub(crate) fn is_readable(&self) -> bool {
+        self.bytes.len() > 0 || self.ends.len() > self.passed
     }
 
     /// Whether nothing waits, be it only the end of a message.
@@ -159,19 +168,40 @@ impl RecvBuffer {
         self.consumed += sink.take(payload) as u64;
     }
 
-    /// Moves bytes to the reader, across the ends of messages.
+    /// Moves bytes to the reader, across the ends of messages. Messages without bytes behind them
+    /// are left.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
         let n = self.bytes.peek(out);
+        if n == 0 {
+            return 0;
+        }
         self.advance(n);
-        while self.ends.front().is_some_and(|end| *end <= self.consumed) {
+        while self.ends.front().is_some_and(|end| *end < self.consumed) {
             self.ends.pop_front();
         }
+        // The end of what was read last; any further ones here are of messages without bytes.
+        if self.ends.front() == Some(&self.consumed) {
+            self.ends.pop_front();
+        }
+        self.passed = 0;
         n
     }
 
     /// Copies bytes to the reader and keeps them.
     pub(crate) fn peek(&self, out: &mut [u8]) -> usize {
         self.bytes.peek(out)
+    }
+
+    /// A stream read has found no bytes: passes over messages without any. They are kept, unless
+    /// they take half of the room there is, since bytes could not come then (SPEC PRP-SEG-7).
+    /// Returns if that has made room.
+    pub(crate) fn pass_empty_messages(&mut self) -> bool {
+        let makes_room = self.held() > self.advertised / 2;
+        if makes_room {
+            self.ends.clear();
+        }
+        self.passed = self.ends.len();
+        makes_room
     }
 
     /// Moves bytes of the first message to the reader; `None` if there is nothing of it yet.
@@ -187,6 +217,7 @@ impl RecvBuffer {
         let end = end == Some(self.consumed);
         if end {
             self.ends.pop_front();
+            self.passed = self.passed.saturating_sub(1);
         }
         Some(MessagePart { len: n, end })
     }

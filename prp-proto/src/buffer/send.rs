@@ -14,8 +14,22 @@ pub enum Ending {
     /// One write of a stream ends here. Marked EOM if it happens to end a segment; later writes may
     /// still join the last segment while it is unsent.
     Write,
+    /// More of the same message follows, perhaps much later: no segment is marked EOM until the
+    /// message is ended by [`Self::Message`], and what is written meanwhile belongs to it.
+    Part,
     /// A message ends here: the segment is cut and marked EOM whatever follows.
     Message,
+}
+
+impl Ending {
+    /// Returns what holds after bytes that are not the last of what is written.
+    #[must_use]
+    pub const fn continued(self) -> Self {
+        match self {
+            Self::More | Self::Write => Self::More,
+            Self::Part | Self::Message => Self::Part,
+        }
+    }
 }
 
 /// The bytes of one segment, by stream offset.
@@ -42,7 +56,10 @@ pub(crate) struct SendBuffer {
     base: u64,
     unsent: u64,
     ends: VecDeque<u64>,
-    last: Ending,
+    /// The rest of the last write follows at once.
+    more_follows: bool,
+    /// The last bytes are of a message that has no end yet (SPEC PRP-SEG-6).
+    in_message: bool,
 }
 
 impl SendBuffer {
@@ -54,7 +71,8 @@ impl SendBuffer {
             base: 0,
             unsent: 0,
             ends: VecDeque::new(),
-            last: Ending::Write,
+            more_follows: false,
+            in_message: false,
         }
     }
 
@@ -121,7 +139,7 @@ impl SendBuffer {
     pub(crate) fn write(&mut self, bytes: &[u8], ending: Ending) -> Result<usize, TryReserveError> {
         let (taken, ending) = self.fit(bytes.len(), ending)?;
         self.bytes.push(&bytes[..taken])?;
-        self.end_write(ending);
+        self.end_write(taken, ending);
         Ok(taken)
     }
 
@@ -132,8 +150,9 @@ impl SendBuffer {
         if !is_empty || bytes.len() > self.limit / 2 || self.bytes.push(bytes).is_err() {
             return None;
         }
-        self.last = ending;
-        let span = Span { at: self.unsent, len: bytes.len() as u16, eom: ending != Ending::More };
+        self.note_ending(ending);
+        let eom = !(self.more_follows || self.in_message);
+        let span = Span { at: self.unsent, len: bytes.len() as u16, eom };
         self.unsent = self.end();
         Some(span)
     }
@@ -147,7 +166,7 @@ impl SendBuffer {
         let (taken, ending) = self.fit(len, ending)?;
         self.bytes.reserve(self.lent + taken)?;
         self.lent += taken;
-        self.end_write(ending);
+        self.end_write(taken, ending);
         Ok(taken)
     }
 
@@ -159,19 +178,36 @@ impl SendBuffer {
     /// How many of `len` bytes fit, and what holds after them.
     fn fit(&mut self, len: usize, ending: Ending) -> Result<(usize, Ending), TryReserveError> {
         let taken = len.min(self.room());
-        let ending = if taken == len { ending } else { Ending::More };
-        // Memory for the end first: where there is none, nothing is taken.
-        if ending == Ending::Message {
-            self.ends.try_reserve(1)?;
+        let ending = if taken == len { ending } else { ending.continued() };
+        // Memory for the ends first, that of a stream write before a message included: where there
+        // is none, nothing is taken.
+        if matches!(ending, Ending::Part | Ending::Message) {
+            self.ends.try_reserve(2)?;
         }
         Ok((taken, ending))
     }
 
-    fn end_write(&mut self, ending: Ending) {
-        self.last = ending;
+    fn end_write(&mut self, taken: usize, ending: Ending) {
+        let begin = self.end() - taken as u64;
+        let begins_message = matches!(ending, Ending::Part | Ending::Message)
+            && !(self.in_message || self.more_follows);
+        // A message begins with a segment of its own.
+        if begins_message && self.unsent < begin && self.ends.back() != Some(&begin) {
+            self.ends.push_back(begin);
+        }
+        self.note_ending(ending);
         if ending == Ending::Message {
             self.ends.push_back(self.end());
         }
+    }
+
+    fn note_ending(&mut self, ending: Ending) {
+        self.more_follows = matches!(ending, Ending::More | Ending::Part);
+        self.in_message = match ending {
+            Ending::Part => true,
+            Ending::Message => false,
+            Ending::More | Ending::Write => self.in_message,
+        };
     }
 
     /// Takes what is lent and not released yet: the end of `bytes`, which were lent.
@@ -180,11 +216,10 @@ impl SendBuffer {
         self.bytes.fill(&bytes[bytes.len().saturating_sub(lent)..]);
     }
 
-    /// Says that nothing more of an unfinished write will come.
-    pub(crate) fn finish_write(&mut self) {
-        if self.last == Ending::More {
-            self.last = Ending::Write;
-        }
+    /// Says that the rest of an unfinished write does not follow at once, if ever. A message stays
+    /// without an end.
+    pub(crate) const fn finish_write(&mut self) {
+        self.more_follows = false;
     }
 
     /// The next segment of at most `mss` bytes, if there is one to send now. `idle` says that
@@ -198,10 +233,10 @@ impl SendBuffer {
         }
         let len = self.cut(left.min(u64::from(mss)) as u16);
         let last = u64::from(len) == left;
-        if last && message.is_none() && self.last == Ending::More && len < mss && !idle {
+        if last && message.is_none() && self.more_follows && len < mss && !idle {
             return None;
         }
-        let eom = last && (message.is_some() || self.last != Ending::More);
+        let eom = last && (message.is_some() || !(self.more_follows || self.in_message));
         Some(Span { at: self.unsent, len, eom })
     }
 

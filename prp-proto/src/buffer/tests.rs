@@ -288,7 +288,8 @@ fn send__unsent_writes_join_but_messages_do_not() {
     send.write(b"", Ending::Message).unwrap();
     send.write(b"gh", Ending::Write).unwrap();
     let expected = [
-        Span { at: 0, len: 6, eom: true },
+        Span { at: 0, len: 4, eom: true },
+        Span { at: 4, len: 2, eom: true },
         Span { at: 6, len: 0, eom: true },
         Span { at: 6, len: 2, eom: true },
     ];

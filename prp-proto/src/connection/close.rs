@@ -35,9 +35,11 @@ const CHALLENGE_PAUSE: Duration = Duration::from_millis(5);
 impl Connection {
     /// The application writes no more. EOC follows what was written.
     pub(crate) fn shutdown_send(&mut self) {
-        let is_established = matches!(self.state, State::Established { .. });
-        if is_established && self.step(StateEvent::Shutdown) && self.peer_left {
-            self.end_without_ack();
+        if matches!(self.state, State::Established { .. }) {
+            self.send.buf.finish_write();
+            if self.step(StateEvent::Shutdown) && self.peer_left {
+                self.end_without_ack();
+            }
         }
         self.ready.writable = true;
     }
@@ -52,7 +54,7 @@ impl Connection {
     /// or asks for it, the peer gets a reset instead, as from a kernel socket.
     pub(crate) fn release(&mut self, now: Instant, abort: bool) {
         self.orphan = true;
-        let unread = self.recv.buf.len() > 0 || self.recv.has_gap();
+        let unread = self.recv.buf.is_readable() || self.recv.has_gap();
         match self.state {
             State::Close | State::Listen => {}
             State::ConnWait => self.abort(ResetReason::Aborted),

@@ -79,10 +79,7 @@ impl Connection {
             return NextSend::Blocked(Blocker::Congestion);
         }
         let alone = self.send.flight.is_empty();
-        // Where the end follows, nothing is worth waiting for. What a write or a message lacks then
-        // it lacks for ever: the end of a message is not made up.
-        let goes_now = alone || self.wants_eoc();
-        let next = match self.send.buf.peek_segment(self.send.mss, goes_now) {
+        let next = match self.send.buf.peek_segment(self.send.mss, alone) {
             Some(span) => NextSend::New(span),
             None if self.wants_eoc() => NextSend::Eoc,
             None => return NextSend::Blocked(Blocker::ShortEnd),

@@ -60,7 +60,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Says that nothing more of an unfinished write will come.
+    /// Says that the rest of an unfinished write does not follow at once.
     pub(crate) fn finish_write(&mut self) {
         self.send.buf.finish_write();
     }
@@ -82,9 +82,9 @@ impl Connection {
         !self.flush_awaited
     }
 
-    /// Whether a read would return at once.
+    /// Whether a read would return at once: of bytes, or of messages.
     pub(crate) fn readable(&self) -> bool {
-        self.recv.buf.len() > 0 || self.error.is_some() || self.has_ended()
+        self.recv.buf.is_readable() || self.error.is_some() || self.has_ended()
     }
 
     /// Whether nothing more can be read than what has come.
@@ -115,7 +115,7 @@ impl Connection {
     /// Copies bytes to the reader and keeps them.
     pub(crate) fn peek(&mut self, out: &mut [u8]) -> Result<usize, ReadError> {
         match self.recv.buf.peek(out) {
-            0 if !out.is_empty() => self.nothing_to_read().map(|()| 0),
+            0 if !out.is_empty() => self.no_bytes_to_read(),
             n => Ok(n),
         }
     }
@@ -145,10 +145,18 @@ impl Connection {
 
     fn after_read(&mut self, n: usize, asked_for_none: bool) -> Result<usize, ReadError> {
         if n == 0 && !asked_for_none {
-            return self.nothing_to_read().map(|()| 0);
+            return self.no_bytes_to_read();
         }
         self.note_read();
         Ok(n)
+    }
+
+    /// There are no bytes, for all that there are messages without any.
+    fn no_bytes_to_read(&mut self) -> Result<usize, ReadError> {
+        if self.recv.buf.pass_empty_messages() {
+            self.note_read();
+        }
+        self.nothing_to_read().map(|()| 0)
     }
 
     /// The buffer is empty: end, error, or wait?
@@ -159,6 +167,6 @@ impl Connection {
         if let Some(error) = self.take_error() {
             return Err(ReadError::Conn(error));
         }
-        if self.readable() { Ok(()) } else { Err(ReadError::Blocked) }
+        if self.has_ended() { Ok(()) } else { Err(ReadError::Blocked) }
     }
 }

@@ -137,8 +137,8 @@ impl Endpoint {
     ) -> Result<usize, ReadError> {
         let Some(c) = self.table.get_mut(conn) else { return Ok(0) };
         let read = c.read(out);
-        // Nothing there has changed nothing.
-        if read != Err(ReadError::Blocked) {
+        // Nothing there has changed nothing, but that there may be room.
+        if read != Err(ReadError::Blocked) || c.wants_transmit() {
             self.note_command(now, conn);
         }
         read
@@ -233,7 +233,8 @@ impl Endpoint {
         is_taken
     }
 
-    /// Says that nothing more of a write begun with [`Ending::More`] will come.
+    /// Says that the rest of a write begun with [`Ending::More`] or [`Ending::Part`] does not
+    /// follow at once: what is there is sent. A message stays without an end (SPEC PRP-SEG-6).
     pub fn finish_write(&mut self, now: Instant, conn: ConnHandle) {
         self.with(now, conn, Connection::finish_write);
     }
@@ -289,7 +290,8 @@ impl Endpoint {
         self.table.get(conn).map(|c| (c.local, c.remote))
     }
 
-    /// Whether a read would return at once.
+    /// Whether a read would return at once: of bytes, or of messages, one without bytes included
+    /// (SPEC PRP-SEG-7).
     pub fn is_readable(&self, conn: ConnHandle) -> bool {
         self.table.get(conn).is_none_or(Connection::readable)
     }

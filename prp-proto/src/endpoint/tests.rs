@@ -15,6 +15,7 @@ mod idle;
 mod leave;
 mod loss;
 mod memory;
+mod message;
 mod outage;
 mod path;
 mod path_size;

@@ -45,7 +45,7 @@ impl Session {
         self.outgoing.extend(scratch, self.record.wrote, self.record.wrote + len);
         let ending = match (len == left, script.writing.messages) {
             (true, true) => Ending::Message,
-            (false, true) => Ending::More,
+            (false, true) => Ending::Part,
             (false, false) if script.writing.more => Ending::More,
             (_, false) => Ending::Write,
         };
@@ -56,6 +56,9 @@ impl Session {
                 let so_far = so_far + n as u64;
                 let done = so_far == u64::from(item.len);
                 self.item = if done { (index + 1, 0) } else { (index, so_far) };
+                if !done && !script.writing.more {
+                    endpoint.finish_write(now, self.conn);
+                }
                 Ok(true)
             }
             Err(WriteError::Blocked) => {

@@ -11,7 +11,7 @@ use prp_proto::time::Instant;
 
 use super::{PrpStream, StreamInner, load_timeout};
 use crate::engine::{Core, Interest, Wait};
-use crate::error;
+use crate::error::{self, PartialMessage};
 
 impl PrpStream {
     /// Copies received bytes without taking them.
@@ -50,25 +50,50 @@ impl PrpStream {
     /// messages.
     ///
     /// # Errors
-    /// As [`Write::write`]. With a write timeout or nonblocking, a message that did not fit is cut
-    /// short and `WriteZero` says so; the next call continues it.
+    /// As [`Write::write`]: the connection is over, or nothing was accepted.
+    ///
+    /// `WriteZero` with a [`PartialMessage`] inside, which says how many bytes were accepted, if
+    /// the message was cut short: the stream is nonblocking, the write timeout passed or a signal
+    /// came, and there was not room for all of it. The message then has no end yet. Send the rest
+    /// as a message, and the peer gets both as one. Whatever else is written before belongs to the
+    /// message, and if the stream is closed before, the peer's [`Self::recv_message`] fails with
+    /// `UnexpectedEof` (SPEC PRP-SEG-6).
+    ///
+    /// ```no_run
+    /// use prp_sock::{PartialMessage, PrpStream};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// # let (message, stream) = (vec![0; 1 << 24], PrpStream::connect("beta:80")?);
+    /// let mut left = &message[..];
+    /// while let Err(error) = stream.send_message(left) {
+    ///     let Some(part) = PartialMessage::of(&error) else { return Err(error) };
+    ///     left = &left[part.accepted()..];
+    ///     // A nonblocking program does something else here until the stream is writable.
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn send_message(&self, message: &[u8]) -> io::Result<()> {
-        let sent = self.send_message_part(message)?;
+        let inner = self.inner()?;
+        let sent = inner.write_with(&[IoSlice::new(message)], Ending::Message)?;
         if sent == message.len() {
             return Ok(());
         }
-        let message = format!("only {sent} bytes of the message were accepted in time");
-        Err(io::Error::new(io::ErrorKind::WriteZero, message))
+        // Where the connection is over there is nothing to go on with.
+        inner.write_nothing()?;
+        Err(PartialMessage::new(sent).into())
     }
 
-    /// As [`Self::send_message`], but returns how many bytes were accepted. The message ends with
-    /// the last byte of `message` if that are all of them. With fewer of them the next call is to
-    /// have the rest: it continues the message.
+    /// Sends bytes of a message, and with `end` its end after them. Returns how many bytes were
+    /// accepted, which may be less than all if the stream is nonblocking, has a write timeout, or a
+    /// signal comes; the message ends only if all were. For messages that are made piece by piece;
+    /// [`Self::send_message`] says what holds until the message has an end.
     ///
     /// # Errors
-    /// As [`Write::write`].
-    pub fn send_message_part(&self, message: &[u8]) -> io::Result<usize> {
-        self.inner()?.write_with(&[IoSlice::new(message)], Ending::Message)
+    /// As [`Write::write`]; then nothing was accepted.
+    pub fn send_message_part(&self, bytes: &[u8], end: bool) -> io::Result<usize> {
+        let ending = if end { Ending::Message } else { Ending::Part };
+        self.inner()?.write_with(&[IoSlice::new(bytes)], ending)
     }
 
     /// Appends the next message, or what is left of it, to `message`. `false` if the stream has

@@ -59,8 +59,7 @@ impl StreamInner {
             }
         };
         let done = wait.done;
-        // The next call continues a message.
-        if done < wait.total && ending != Ending::Message {
+        if done < wait.total {
             let now = self.engine.now();
             let mut core = self.engine.lock();
             core.endpoint.finish_write(now, self.conn);
@@ -108,7 +107,7 @@ impl StreamInner {
         if wait.done == 0 || wait.done == wait.total {
             return Some(outcome);
         }
-        // An error is for the next call to report.
+        // An error is for the next call to report. The rest of a message follows.
         if ending != Ending::Message {
             core.endpoint.finish_write(*now, self.conn);
         }
@@ -116,7 +115,7 @@ impl StreamInner {
     }
 
     /// Puts nothing on the wire, but fails if a byte would, as a kernel socket does.
-    fn write_nothing(&self) -> io::Result<usize> {
+    pub(super) fn write_nothing(&self) -> io::Result<usize> {
         let now = self.engine.now();
         let mut core = self.engine.lock();
         let written = core.endpoint.write(now, self.conn, &[], Ending::More);
@@ -168,7 +167,7 @@ impl<'a> WriteWait<'a> {
             if skip < buf.len() {
                 let chunk = &buf[skip..buf.len().min(skip + most)];
                 let last = self.done + chunk.len() == self.total;
-                return (chunk, if last { self.ending } else { Ending::More });
+                return (chunk, if last { self.ending } else { self.ending.continued() });
             }
             skip -= buf.len();
         }
@@ -190,7 +189,7 @@ impl<'a> WriteWait<'a> {
             return self.write_borrowed(core, now, bytes, ending);
         }
         if bytes.len() > COPY_BYTES {
-            (bytes, ending) = (&bytes[..COPY_BYTES], Ending::More);
+            (bytes, ending) = (&bytes[..COPY_BYTES], ending.continued());
         }
         if core.try_send_now(*now, self.conn, bytes, ending) {
             return Ok(bytes.len());

@@ -261,9 +261,21 @@ macro_rules! write_half {
             /// Sends `message` as one message; see [`PrpStream::send_message`].
             ///
             /// # Errors
-            /// As a write.
+            /// As [`PrpStream::send_message`].
             pub async fn send_message(&mut self, message: &[u8]) -> io::Result<()> {
                 self.stream.send_message(message).await
+            }
+
+            /// Sends bytes of a message; see [`PrpStream::send_message_part`].
+            ///
+            /// # Errors
+            /// As a write; then nothing was accepted.
+            pub async fn send_message_part(
+                &mut self,
+                bytes: &[u8],
+                end: bool,
+            ) -> io::Result<usize> {
+                self.stream.send_message_part(bytes, end).await
             }
 
             /// Waits until the peer has acknowledged everything written; see

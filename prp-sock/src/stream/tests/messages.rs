@@ -3,9 +3,12 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::thread;
+use std::time::Duration;
 
 use super::pattern;
 use crate::builder::Builder;
+use crate::error::PartialMessage;
+use crate::stream::PrpStream;
 use crate::testing::{Pair, wait_until, within_patience};
 
 #[test]
@@ -150,7 +153,7 @@ fn message__that_is_cut_short_goes_on_or_is_an_error() {
             let (ours, theirs) = pair.streams_with(&small, &Builder::new());
             ours.set_nonblocking(true).unwrap();
             let bytes = pattern(25_001);
-            let taken = ours.send_message_part(&bytes).unwrap();
+            let taken = ours.send_message_part(&bytes, true).unwrap();
             assert!(taken > 0 && taken < bytes.len(), "{taken}");
             // All of it has left before more of it comes.
             let mut received = vec![0; bytes.len()];
@@ -181,11 +184,104 @@ fn message__left_unfinished_by_its_sender_is_an_error_once() {
         let small = Builder::new().send_buffer(10_000);
         let (ours, theirs) = pair.streams_with(&small, &Builder::new());
         ours.set_nonblocking(true).unwrap();
-        let taken = ours.send_message_part(&pattern(25_001)).unwrap();
+        let taken = ours.send_message_part(&pattern(25_001), true).unwrap();
         ours.shutdown(Shutdown::Write).unwrap();
         let mut message = Vec::new();
         let error = theirs.recv_message(&mut message).unwrap_err();
         assert_eq!((error.kind(), message.len()), (ErrorKind::UnexpectedEof, taken));
         assert!(!theirs.recv_message(&mut message).unwrap());
+    });
+}
+
+/// Receives parts of one message until `len` bytes of it have come, none of which may be its last;
+/// appends them to `message`.
+fn receive_without_end(stream: &PrpStream, len: usize, message: &mut Vec<u8>) {
+    let mut buf = vec![0; 64 * 1024];
+    let until = message.len() + len;
+    while message.len() < until {
+        let part = stream.recv_message_part(&mut buf).unwrap().expect("the stream is open");
+        message.extend_from_slice(&buf[..part.len]);
+        assert!(!part.end, "an end after {} of {until} bytes", message.len());
+    }
+}
+
+/// SPEC PRP-SEG-6: the sender learns how much was accepted, and the message ends with its rest.
+#[test]
+fn message__that_is_cut_short_is_one_message_in_the_end() {
+    for nonblocking in [true, false] {
+        within_patience(move || {
+            let pair = Pair::new();
+            let fixed = Builder::new().send_buffer(512 * 1024);
+            let (ours, theirs) = pair.streams_with(&fixed, &fixed);
+            let all = pattern(4 << 20);
+            ours.set_nonblocking(nonblocking).unwrap();
+            ours.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+            let (mut sent, mut cuts, mut got) = (0, 0, Vec::new());
+            while let Err(error) = ours.send_message(&all[sent..]) {
+                let Some(part) = PartialMessage::of(&error) else {
+                    assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
+                    continue;
+                };
+                assert_eq!(error.kind(), ErrorKind::WriteZero);
+                assert!((1..all.len() - sent).contains(&part.accepted()), "{error}");
+                sent += part.accepted();
+                cuts += 1;
+                receive_without_end(&theirs, part.accepted(), &mut got);
+            }
+            assert!(cuts > 0, "no message was cut short");
+            assert!(theirs.recv_message(&mut got).unwrap());
+            assert!(got == all, "other bytes");
+        });
+    }
+}
+
+/// SPEC PRP-SEG-6: whatever is written before the rest belongs to the message.
+#[test]
+fn message__in_parts_goes_on_with_stream_writes() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, theirs) = pair.streams();
+        assert_eq!(ours.send_message_part(b"par", false).unwrap(), 3);
+        ours.write_all(&[7; 100_000]).unwrap();
+        assert_eq!(ours.send_message_part(b"", true).unwrap(), 0);
+        assert_eq!(ours.send_message_part(b"next", true).unwrap(), 4);
+        let mut message = Vec::new();
+        assert!(theirs.recv_message(&mut message).unwrap());
+        assert!(message == [&b"par"[..], &[7; 100_000]].concat(), "other bytes");
+        message.clear();
+        assert!(theirs.recv_message(&mut message).unwrap());
+        assert_eq!(message, b"next");
+    });
+}
+
+/// SPEC PRP-SEG-6: a receiver is not told of a shorter message as of a whole one.
+#[test]
+fn message__that_is_never_finished_is_an_error_to_the_receiver() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        ours.set_nonblocking(true).unwrap();
+        let error = ours.send_message(&pattern(4 << 20)).unwrap_err();
+        let accepted = PartialMessage::of(&error).expect("a part was accepted").accepted();
+        drop(ours);
+        let mut message = Vec::new();
+        let error = theirs.recv_message(&mut message).unwrap_err();
+        assert_eq!((error.kind(), message.len()), (ErrorKind::UnexpectedEof, accepted));
+        assert!(!theirs.recv_message(&mut message).unwrap());
+    });
+}
+
+/// A message on a connection that is over was not cut short: there is nothing to go on with.
+#[test]
+fn message__of_which_a_part_was_accepted_fails_with_its_connection() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        let sending = thread::spawn(move || ours.send_message(&pattern(4 << 20)).unwrap_err());
+        wait_until("a part of the message", || theirs.peek(&mut [0]).unwrap() > 0);
+        // With data unread, this is a reset.
+        drop(theirs);
+        let error = sending.join().unwrap();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
     });
 }

@@ -123,6 +123,32 @@ fn readiness__of_messages_and_their_ends() {
     });
 }
 
+/// SPEC PRP-SEG-7: an empty message is something to read, and not for ever to a reader of the
+/// stream.
+#[test]
+fn readiness__of_messages_without_bytes() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        let fd = ours.as_fd();
+        ours.set_nonblocking(true).unwrap();
+        let mut message = Vec::new();
+        for _ in 0..2 {
+            theirs.send_message(b"").unwrap();
+            wait_shown(fd, (true, true));
+            assert!(ours.recv_message(&mut message).unwrap());
+            assert_eq!(shown(fd), (false, true));
+        }
+        theirs.send_message(b"").unwrap();
+        wait_shown(fd, (true, true));
+        let nothing = (&ours).read(&mut [0; 8]).unwrap_err();
+        assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+        assert_eq!(shown(fd), (false, true));
+        assert!(ours.recv_message(&mut message).unwrap(), "it is not lost");
+        assert!(message.is_empty());
+    });
+}
+
 #[test]
 fn readiness__of_shutdown_and_reset() {
     within_patience(|| {

@@ -37,6 +37,21 @@ fn wait_any__tells_which_streams_are_ready() {
 }
 
 #[test]
+fn wait_any__for_a_message_without_bytes() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        let mut awaited = [Awaited::read(&ours)];
+        thread::scope(|scope| {
+            scope.spawn(|| theirs.send_message(b"").unwrap());
+            assert_eq!(wait_any(&mut awaited, None, None).unwrap(), 1);
+        });
+        assert!(ours.recv_message(&mut Vec::new()).unwrap());
+        assert_eq!(wait_any(&mut awaited, None, Some(Duration::ZERO)).unwrap(), 0);
+    });
+}
+
+#[test]
 fn wait_any__for_room() {
     within_patience(|| {
         let pair = Pair::new();

@@ -9,6 +9,7 @@ use tokio::io::ReadBuf;
 
 use super::{PrpStream, blocked};
 use crate::engine::Interest;
+use crate::error::PartialMessage;
 use crate::stream::{ReadWait, delivered};
 use crate::sys::baton::LockClass;
 
@@ -106,11 +107,12 @@ impl PrpStream {
 
     /// Sends `message` as one message; see [`crate::PrpStream::send_message`]. One task at a time.
     ///
-    /// If the future is dropped before it is done, the message is cut short, and the next one that
-    /// is sent continues it.
+    /// If the future is dropped before it is done, a part of the message may have been accepted,
+    /// and it cannot be told how much: use [`Self::send_message_part`] where that may happen.
     ///
     /// # Errors
-    /// As a write.
+    /// As a write. If memory runs out when a part of the message was accepted, `WriteZero` with a
+    /// [`PartialMessage`] inside.
     pub async fn send_message(&self, message: &[u8]) -> io::Result<()> {
         let mut sent = 0;
         self.wait(Interest::Write, |core, now, inner| {
@@ -118,12 +120,29 @@ impl PrpStream {
                 let left = [IoSlice::new(&message[sent..])];
                 match inner.write_some(core, now, &left, Ending::Message)? {
                     Ok(n) => sent += n,
+                    Err(_) if sent > 0 && core.endpoint.room(inner.conn).is_some() => {
+                        return Some(Err(PartialMessage::new(sent).into()));
+                    }
                     Err(e) => return Some(Err(e)),
                 }
                 if sent == message.len() {
                     return Some(Ok(()));
                 }
             }
+        })
+        .await
+    }
+
+    /// Sends bytes of a message, and with `end` its end after them; see
+    /// [`crate::PrpStream::send_message_part`]. Waits until some are accepted, and returns how many
+    /// are. If the future is dropped before it is done, none are.
+    ///
+    /// # Errors
+    /// As a write; then nothing was accepted.
+    pub async fn send_message_part(&self, bytes: &[u8], end: bool) -> io::Result<usize> {
+        let ending = if end { Ending::Message } else { Ending::Part };
+        self.wait(Interest::Write, |core, now, inner| {
+            inner.write_some(core, now, &[IoSlice::new(bytes)], ending)
         })
         .await
     }

@@ -1,9 +1,11 @@
 //! Calls that do not wait, readiness, messages and halves.
 
+use std::future::Future;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
+use std::thread;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest, ReadBuf, Ready};
@@ -180,6 +182,44 @@ fn message__is_received_as_it_was_sent() {
             got
         });
         assert!(got == [b"one".to_vec(), expected, Vec::new()], "other messages");
+    });
+}
+
+/// A future that is dropped has taken nothing, and what was taken has no end until the rest is
+/// there.
+#[test]
+fn message__in_parts_is_one_message_and_says_how_much_was_accepted() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = streams(&pair);
+        let all: Vec<u8> = (0..3_000_000_u32).map(|n| n as u8).collect();
+        let mut sent = 0;
+        // The peer does not read: the buffers of both ends fill.
+        wait_until("full buffers", || {
+            let mut sending = Box::pin(ours.send_message_part(&all[sent..], true));
+            let polled = sending.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            if let Poll::Ready(accepted) = &polled {
+                sent += accepted.as_ref().unwrap();
+            }
+            polled.is_pending() && sent >= 900 * 1024
+        });
+        assert!(sent < all.len());
+        let mut got = Vec::new();
+        let mut piece = vec![0; 64 * 1024];
+        while got.len() < sent {
+            let part = block_on(theirs.recv_message_part(&mut piece)).unwrap().unwrap();
+            got.extend_from_slice(&piece[..part.len]);
+            assert!(!part.end, "an end after {} of {sent} bytes", got.len());
+        }
+        let (_, mut write) = ours.into_split();
+        let receiving = thread::spawn(move || {
+            assert!(block_on(theirs.recv_message(&mut got)).unwrap());
+            got
+        });
+        while sent < all.len() {
+            sent += block_on(write.send_message_part(&all[sent..], true)).unwrap();
+        }
+        assert!(receiving.join().unwrap() == all, "other bytes");
     });
 }
 

@@ -215,3 +215,26 @@ fn budget__is_not_needed_elsewhere() {
         wait_until("all is read", || reading.as_mut().poll(&mut context).is_ready());
     });
 }
+
+/// An empty message is something to read for every call that waits until there is something.
+#[test]
+fn readable__when_a_message_without_bytes_has_come() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = streams(&pair);
+        for call in 0..3 {
+            let waits = || async {
+                match call {
+                    0 => ours.readable().await,
+                    1 => ours.ready(tokio::io::Interest::READABLE).await.map(|_| ()),
+                    _ => std::future::poll_fn(|cx| ours.poll_read_ready(cx)).await,
+                }
+            };
+            let mut reading = Task::pending(waits());
+            block_on(theirs.send_message(b"")).unwrap();
+            reading.wait_woken("a task");
+            assert!(reading.poll().is_ready(), "call {call}");
+            assert_eq!(block_on(ours.recv_message_part(&mut [])).unwrap().unwrap().len, 0);
+        }
+    });
+}
