@@ -378,11 +378,14 @@ impl Endpoint {
         }
     }
 
-    /// A connection is over: no application needs it, or only its ends are free.
+    /// A connection is over: no application needs it, or only its ends are free. One that waits to
+    /// be accepted stays in its listener's queue if there is something to read (SPEC PRP-CLOSE-12).
     #[cold]
     fn on_over(&mut self, handle: ConnHandle, now: Instant) {
         self.note_farewell(handle, now);
-        if self.table.get(handle).is_some_and(|conn| conn.orphan || !conn.accepted) {
+        let is_needed =
+            |conn: &Connection| !conn.orphan && (conn.accepted || conn.has_something_to_read());
+        if !self.table.get(handle).is_some_and(is_needed) {
             self.remove(handle, now);
         } else {
             self.table.unlink(handle);

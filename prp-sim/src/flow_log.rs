@@ -40,8 +40,9 @@ impl FlowRecord {
 #[derive(Debug)]
 pub(crate) struct FlowLog {
     flows: Vec<FlowRecord>,
-    /// The latest flow with these ends, the client's first.
-    by_ends: BTreeMap<(PrpAddr, PrpAddr), usize>,
+    /// The flows with these ends, the client's first, each with the id that the client chose: the
+    /// latest is the last.
+    by_ends: BTreeMap<(PrpAddr, PrpAddr), Vec<(u32, usize)>>,
 }
 
 impl FlowLog {
@@ -53,9 +54,9 @@ impl FlowLog {
         &self.flows
     }
 
-    /// The client of `flow` has asked.
-    pub(crate) fn asked(&mut self, now: Instant, flow: usize, ends: (PrpAddr, PrpAddr)) {
-        self.by_ends.insert(ends, flow);
+    /// The client of `flow` has asked, by a connection id of its choice.
+    pub(crate) fn asked(&mut self, now: Instant, flow: usize, ends: (PrpAddr, PrpAddr), id: u32) {
+        self.by_ends.entry(ends).or_default().push((id, flow));
         self.opened(now, flow);
     }
 
@@ -73,9 +74,12 @@ impl FlowLog {
         record.moved = record.moved.max(now);
     }
 
-    /// The flow that was asked for last with these ends.
-    pub(crate) fn find(&self, client: PrpAddr, server: PrpAddr) -> Option<usize> {
-        self.by_ends.get(&(client, server)).copied()
+    /// The flow of these ends that was asked for by the client's `id`, or the last one if the
+    /// client is classic and has none.
+    pub(crate) fn find(&self, client: PrpAddr, server: PrpAddr, id: u32) -> Option<usize> {
+        let flows = self.by_ends.get(&(client, server))?;
+        let found = flows.iter().find(|(theirs, _)| *theirs == id).or_else(|| flows.last());
+        found.map(|(_, flow)| *flow)
     }
 
     /// Something moved in `flow`, or will.

@@ -22,7 +22,7 @@ pub(crate) fn judge(plan: &Plan, flow_log: &FlowLog, tally: &mut Tally) -> Resul
         tally.flows += 1;
         delivery::check_terms(plan, flow, record).map_err(named)?;
         delivery::check_ends(record).map_err(named)?;
-        delivery::check_flushed(plan, flow, record, tally).map_err(named)?;
+        delivery::check_flushed(plan, flow, record).map_err(named)?;
         error_causes::check_errors(plan, flow, record, tally).map_err(named)?;
         tally.complete += u64::from(delivery::is_complete(record));
     }

@@ -68,6 +68,12 @@ impl App {
         }
     }
 
+    /// Whether it was told that the peer has all that it wrote, and perhaps its end.
+    pub(super) fn is_delivered(&self, endpoint: &Endpoint) -> bool {
+        let is_established = matches!(endpoint.state(self.conn), State::Established { .. });
+        self.wrote && is_established && endpoint.is_flushed(self.conn)
+    }
+
     /// Says that nothing more will come.
     pub(super) fn shut(&mut self, endpoint: &mut Endpoint, now: Instant) {
         self.shut = true;

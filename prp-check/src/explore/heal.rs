@@ -76,12 +76,14 @@ impl World {
     }
 
     /// What an application that ended well wrote was read to the end, unless the listener's process
-    /// was replaced.
+    /// was replaced; and so was what one wrote that was told that the peer has it, whatever became
+    /// of its process (SPEC PRP-CLOSE-12).
     fn check_agreement(&self, node: usize) -> Result<(), String> {
         let (speakers, listeners) = (&self.nodes[node], &self.nodes[1 - node]);
         let fine = speakers.apps.iter().filter(|app| app.outcome == Some(Outcome::Fine));
-        for speaker in fine {
-            let received = (speaker.tag, self.scene().segments[node]);
+        let gone = self.delivered.iter().filter(|(n, _)| *n == node);
+        for tag in fine.map(|app| app.tag).chain(gone.map(|(_, tag)| *tag)) {
+            let received = (tag, self.scene().segments[node]);
             let all = listeners.apps.iter().any(|app| app.received == Some(received));
             if !all && listeners.incarnation == 0 {
                 return Err(self.outcomes("bytes were acknowledged and not read"));

@@ -110,13 +110,26 @@ impl Node {
         }
     }
 
-    fn serve(&mut self, scene: &Scene, node: usize, now: Instant) -> Result<(), String> {
+    /// Connections that wait to be accepted.
+    pub(super) fn pending(&self) -> usize {
+        self.listener.map_or(0, |listener| self.endpoint.pending(listener))
+    }
+
+    /// The application of the listener accepts what waits.
+    pub(super) fn accept(&mut self, node: usize, now: Instant) {
         let endpoint = Rc::make_mut(&mut self.endpoint);
         if let Some(listener) = self.listener {
             while let Some(conn) = endpoint.accept(now, listener) {
                 self.apps.push(App::new(conn, node, self.incarnation, self.apps.len()));
             }
         }
+    }
+
+    fn serve(&mut self, scene: &Scene, node: usize, now: Instant) -> Result<(), String> {
+        if !scene.accepts_late {
+            self.accept(node, now);
+        }
+        let endpoint = Rc::make_mut(&mut self.endpoint);
         let expected = scene.segments[1 - node];
         self.apps.iter_mut().try_for_each(|app| app.read(endpoint, now, expected, scene.length))
     }

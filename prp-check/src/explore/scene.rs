@@ -40,6 +40,8 @@ pub struct Scene {
     pub restarts: u8,
     /// Deadlines that may pass before the network heals.
     pub deadlines: u8,
+    /// The server accepts connections at any time, and not at once.
+    pub accepts_late: bool,
 }
 
 const fn extended(name: &'static str, reliability: Reliability) -> Scene {
@@ -54,6 +56,7 @@ const fn extended(name: &'static str, reliability: Reliability) -> Scene {
         early_deadlines: 0,
         restarts: 0,
         deadlines: 4,
+        accepts_late: false,
     }
 }
 
@@ -71,7 +74,7 @@ const fn restart(name: &'static str, reliability: Reliability) -> Scene {
 
 impl Scene {
     /// The scenes of CI: within a minute in all.
-    pub const SMOKE: [Self; 13] = [
+    pub const SMOKE: [Self; 14] = [
         extended("selective-repeat", SelectiveRepeat),
         extended("go-back-n", GoBackN),
         extended("detect", Detect),
@@ -89,6 +92,7 @@ impl Scene {
         restart("selective-repeat-restart", SelectiveRepeat),
         restart("go-back-n-restart", GoBackN),
         restart("detect-restart", Detect),
+        Self { accepts_late: true, ..restart("selective-repeat-restart-accept", SelectiveRepeat) },
     ];
 
     /// The scenes of a long run: what CI plays, with more said and more going wrong.

@@ -36,6 +36,8 @@ pub enum Action {
     Pass,
     /// A node's process is replaced by a new one.
     Restart(usize),
+    /// The server's application accepts what waits.
+    Accept,
 }
 
 /// One state.
@@ -54,6 +56,9 @@ pub struct World {
     deadlines: u8,
     /// Something has gone wrong that the scene allows to.
     pub(super) disturbed: bool,
+    /// The nodes, and the tags, of applications that have gone with their process, and were told
+    /// that the peer has all they wrote.
+    pub(super) delivered: Vec<(usize, u8)>,
 }
 
 impl World {
@@ -75,6 +80,7 @@ impl World {
             restarts: scene.restarts,
             deadlines: scene.deadlines,
             disturbed: false,
+            delivered: Vec::new(),
         };
         world.pump(SERVER)?;
         world.pump(CLIENT)?;
@@ -96,6 +102,7 @@ impl World {
         }
         self.wires.hash(&mut state);
         self.kept.hash(&mut state);
+        self.delivered.hash(&mut state);
         (self.faults, self.early_deadlines, self.restarts, self.deadlines, self.disturbed)
             .hash(&mut state);
         state.finish()
@@ -134,6 +141,9 @@ impl World {
                     actions.push(Action::Shut(n, i));
                 }
             }
+        }
+        if self.scene.accepts_late && self.nodes[SERVER].pending() > 0 {
+            actions.push(Action::Accept);
         }
         let hurry = waiting(CLIENT) || waiting(SERVER);
         let may_pass = self.deadlines > 0 && (!hurry || self.early_deadlines > 0);
@@ -194,9 +204,16 @@ impl World {
             Action::Restart(n) => {
                 self.restarts -= 1;
                 self.disturbed = true;
-                let incarnation = self.nodes[n].incarnation + 1;
+                let Node { apps, endpoint, incarnation, .. } = &self.nodes[n];
+                let delivered = apps.iter().filter(|app| app.is_delivered(endpoint));
+                self.delivered.extend(delivered.map(|app| (n, app.tag)));
+                let incarnation = incarnation + 1;
                 self.nodes[n] = Node::start(&self.scene, n, incarnation, self.now);
                 self.pump(n)?;
+            }
+            Action::Accept => {
+                self.nodes[SERVER].accept(SERVER, self.now);
+                self.pump(SERVER)?;
             }
         }
         self.check_pairs()

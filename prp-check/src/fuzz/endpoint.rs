@@ -183,7 +183,7 @@ impl FuzzRun {
             2 => drop(target.read_message(now, conn, &mut buf[..len])),
             3 => drop(target.peek(now, conn, &mut buf[..len])),
             4 => {
-                let endings = [Ending::More, Ending::Write, Ending::Message];
+                let endings = [Ending::More, Ending::Write, Ending::Part, Ending::Message];
                 let _ = target.write(now, conn, &buf[..len], *u.choose(&endings)?);
             }
             5 => target.shutdown_send(now, conn),
@@ -290,6 +290,7 @@ impl FuzzRun {
     /// The stranger falls silent; the friends finish what they have to say, and all close.
     fn end(&mut self) {
         self.harness.unlisten();
+        self.harness.end_service();
         let now = self.harness.now;
         for conn in self.held.drain(..) {
             self.harness.target.release(now, conn, false);

@@ -87,6 +87,11 @@ impl Connection {
         self.recv.buf.is_readable() || self.error.is_some() || self.has_ended()
     }
 
+    /// Whether the peer has sent something that can be read, be it only its end.
+    pub(crate) fn has_something_to_read(&self) -> bool {
+        self.recv.buf.is_readable() || self.recv.ended
+    }
+
     /// Whether nothing more can be read than what has come.
     pub(crate) fn has_ended(&self) -> bool {
         self.recv.shut

@@ -88,15 +88,21 @@ impl Endpoint {
                 return Some(ConnectionChange::Leave(handle.slot()));
             }
             // One that has gone meanwhile leaves next.
-            if let Some(conn) = self.table.get(handle) {
-                let established = EstablishedId {
-                    local: conn.local.port,
-                    remote: conn.remote,
-                    own_id: conn.ids.local,
-                    peer_id: conn.ids.remote,
-                };
+            if let Some(established) = self.ids(handle) {
                 return Some(ConnectionChange::Enter(handle.slot(), established));
             }
         }
+    }
+
+    /// Returns the ends of a connection and the ids that they have chosen; that of the peer is zero
+    /// as long as it is not known, and with a classic peer.
+    pub fn ids(&self, conn: ConnHandle) -> Option<EstablishedId> {
+        let conn = self.table.get(conn)?;
+        Some(EstablishedId {
+            local: conn.local.port,
+            remote: conn.remote,
+            own_id: conn.ids.local,
+            peer_id: conn.ids.remote,
+        })
     }
 }

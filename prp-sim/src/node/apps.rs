@@ -116,7 +116,8 @@ impl Node {
         // Asking for it by number is claiming it, if it is not ours already.
         self.claims.extend(f.local);
         let ends = self.endpoint.ends(conn).ok_or("a new connection has no ends")?;
-        world.flow_log.asked(now, flow, ends);
+        let id = self.endpoint.ids(conn).map_or(0, |ids| ids.own_id);
+        world.flow_log.asked(now, flow, ends, id);
         let what = format_args!("flow {flow} asks: {} > {}", ends.0, ends.1);
         world.recorder.note(now, 104, what);
         let session = Session::new(flow, Role::Client, conn, now);
@@ -135,7 +136,8 @@ impl Node {
         let Some(handle) = self.apps.listeners.get(&listener).copied() else { return Ok(()) };
         while let Some(conn) = self.endpoint.accept(now, handle) {
             let (local, remote) = self.endpoint.ends(conn).ok_or("accepted, and has no ends")?;
-            let flow = world.flow_log.find(remote, local);
+            let id = self.endpoint.ids(conn).map_or(0, |ids| ids.peer_id);
+            let flow = world.flow_log.find(remote, local, id);
             let flow = flow.ok_or_else(|| format!("{remote} never asked for {local}"))?;
             world.flow_log.opened(now, flow);
             world.recorder.note(now, 105, format_args!("flow {flow} accepted"));

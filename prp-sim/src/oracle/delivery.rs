@@ -2,11 +2,10 @@
 
 use prp_proto::wire::Reliability;
 
-use super::nodes_stay;
+use super::listening_ends;
 use crate::flow_log::FlowRecord;
 use crate::plan::{Closing, FlowPlan, Plan};
 use crate::session::{EndKind, EndRecord, Role};
-use crate::tally::Tally;
 
 /// The other end's.
 const fn other(role: Role) -> Role {
@@ -33,46 +32,42 @@ pub(super) fn check_ends(record: &FlowRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// What an end was told is delivered, some peer's application has read, unless it did not care to.
+/// What an end was told is delivered, some peer's application has read, unless it did not care to:
+/// also where the end is gone, or the application accepted late (SPEC PRP-CLOSE-12).
 pub(super) fn check_flushed(
     plan: &Plan,
     flow: &FlowPlan,
     record: &FlowRecord,
-    tally: &Tally,
 ) -> Result<(), String> {
-    let closes = flow.listener.is_none_or(|l| plan.listeners[l].until.is_some());
-    if closes || !nodes_stay(plan, flow) {
-        // What a process had taken is gone with it, what was not accepted with its listener.
-        return Ok(());
-    }
-    let deaf = |role| {
-        let script = if role == Role::Client { &flow.up } else { &flow.down };
-        script.closing == Closing::Deaf
-    };
     for end in record.ends.iter().filter(|end| end.flushed > 0) {
         // A classic peer acknowledges nothing: what was sent counts as delivered (PRP-CLASSIC-3).
         if end.terms.is_none_or(|terms| !terms.extended) {
             continue;
         }
-        if end.how == EndKind::Aborted || deaf(other(end.role)) {
+        if end.how == EndKind::Aborted || loses(plan, flow, other(end.role)) {
             continue;
         }
         let has = |peer: &EndRecord| peer.read >= end.flushed;
         let careless = |peer: &EndRecord| peer.how == EndKind::Aborted;
         let left_early = |peer: &EndRecord| !peer.eof && peer.error.is_none();
         let any = |check: &dyn Fn(&EndRecord) -> bool| record.ends(other(end.role)).any(check);
-        // It died before it was accepted, and this end was told, or had left. Policy `detect` lets
-        // connections die of a lost EOC.
-        let detect = end.terms.is_some_and(|t| t.reliability == Reliability::Detect);
-        let stillborn = (end.error.is_some() || (detect && tally.impaired() > 0))
-            && record.ends(other(end.role)).next().is_none();
-        if !any(&has) && !stillborn && !any(&careless) && !any(&left_early) {
+        if !any(&has) && !any(&careless) && !any(&left_early) {
             let peers: Vec<_> = record.ends(other(end.role)).map(|p| (p.read, p.error)).collect();
             let role = end.role;
             return Err(format!("{} bytes of {role:?} were acknowledged; {peers:?}", end.flushed));
         }
     }
     Ok(())
+}
+
+/// Whether an end does not read all that comes: it does not care to, its process is restarted, or
+/// its listener closes before it accepts.
+fn loses(plan: &Plan, flow: &FlowPlan, role: Role) -> bool {
+    let (script, node, listens) = match role {
+        Role::Client => (&flow.up, flow.client, true),
+        Role::Server => (&flow.down, flow.server, !listening_ends(plan, flow)),
+    };
+    script.closing == Closing::Deaf || !plan.nodes[node].restarts.is_empty() || !listens
 }
 
 /// Both ends hold the same terms, and those that follow from what each of them wanted.

@@ -89,7 +89,13 @@ impl Case<'_> {
 
     /// An end may give up, though perhaps no application is left, or none has come yet, to be told.
     fn gives_up(&self) -> bool {
-        self.silence() || self.impatient() || self.is_ghost() || self.gap()
+        self.silence() || self.impatient() || self.is_ghost() || self.gap() || self.accepts_late()
+    }
+
+    /// The listener's application let its backlog fill for long, or a client that had closed wait
+    /// for its end (SPEC PRP-CLOSE-8).
+    fn accepts_late(&self) -> bool {
+        self.flow.listener.is_some_and(|l| self.plan.listeners[l].accepts_after >= LEAST_TIMEOUT)
     }
 
     /// The peer had all it wanted and was gone before it could say so again: TIME-WAIT of 150 ms

@@ -49,9 +49,10 @@ fn limit(plan: &Plan, flow: &FlowPlan, record: &FlowRecord, impaired: bool) -> D
         && (impaired || record.ends.iter().any(|end| breaks_off(flow, end.role)));
     let closes = listening_ends(plan, flow);
     let cut_off = plan.links.iter().flatten().flat_map(|w| &w.outages).any(|o| o.1 > plan.healed);
+    let accepts = flow.listener.map_or(Duration::ZERO, |l| plan.listeners[l].accepts_after);
     if gone || closes || cut_off || !nodes_stay(plan, flow) {
-        DEATH_WITHIN
+        DEATH_WITHIN.max(accepts)
     } else {
-        PROGRESS_WITHIN
+        PROGRESS_WITHIN + accepts
     }
 }

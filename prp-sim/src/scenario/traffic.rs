@@ -78,7 +78,10 @@ fn listeners(
                 config: settings.conn(rng, false),
                 from,
                 until,
-                accepts_after: if lazy {
+                accepts_after: if lazy && rng.one_in(3) {
+                    // When a client that has closed has given up (SPEC PRP-CLOSE-8).
+                    rng.span(Duration::from_secs(50), Duration::from_secs(80))
+                } else if lazy {
                     rng.span(Duration::from_micros(10), Duration::from_millis(200))
                 } else {
                     Duration::ZERO

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::thread;
 use std::time::Duration;
 
+use prp_proto::state::State;
 use prp_proto::stats::DropReason;
 
 use crate::builder::Builder;
@@ -169,5 +170,30 @@ fn accept_timeout__gives_what_is_there_or_says_that_the_time_is_over() {
         let ours = pair.alpha.connect(pair.beta.addr(80), &Builder::new()).unwrap();
         let (_, peer) = listener.accept_timeout(Duration::from_secs(60)).unwrap();
         assert_eq!(peer, ours.local_addr().unwrap());
+    });
+}
+
+/// SPEC PRP-CLOSE-12: what was acknowledged is there for those who accept when the client is gone.
+#[test]
+fn accept__after_the_client_has_reset_the_connection() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let listener = pair.beta.listen(0, &Builder::new()).unwrap();
+        let addr = listener.local_addr().unwrap();
+        let mut ours = pair.alpha.connect(addr, &Builder::new()).unwrap();
+        ours.write_all(b"data").unwrap();
+        ours.wait_delivered().unwrap();
+        ours.set_linger(Some(Duration::ZERO)).unwrap();
+        drop(ours);
+        let is_over = || {
+            let core = pair.beta.engine().lock();
+            let handles = core.endpoint.handles();
+            handles.iter().all(|conn| core.endpoint.state(*conn) == State::Close)
+        };
+        wait_until("the reset", is_over);
+        let (mut theirs, _) = listener.accept().unwrap();
+        let mut bytes = [0; 9];
+        assert_eq!(theirs.read(&mut bytes).unwrap(), 4);
+        assert_eq!(theirs.read(&mut bytes).unwrap_err().kind(), ErrorKind::ConnectionReset);
     });
 }

@@ -97,6 +97,8 @@ pub(super) struct Harness {
     pub(super) caught: Vec<Vec<u8>>,
     pub(super) faults: VecDeque<Fault>,
     pub(super) listener: Option<ListenHandle>,
+    /// Where the friend asked for its connection, which accepts no other.
+    service: Option<ListenHandle>,
     ids: [u32; 2],
 }
 
@@ -109,6 +111,7 @@ impl Harness {
             caught: Vec::new(),
             faults: VecDeque::new(),
             listener: None,
+            service: None,
             ids: [0; 2],
         };
         let config = config(ReliabilitySet::only(reliability));
@@ -128,6 +131,7 @@ impl Harness {
             .expect("the way is there");
         harness.settle();
         let far = harness.target.accept(harness.now, service).expect("nothing was lost");
+        harness.service = Some(service);
         harness.listen();
         let friends = Friends { near, far, ids: harness.ids };
         (harness, friends)
@@ -144,6 +148,13 @@ impl Harness {
     pub(super) fn unlisten(&mut self) {
         if let Some(listener) = self.listener.take() {
             self.target.unlisten(self.now, listener);
+        }
+    }
+
+    /// Closes the port of the friend's connection, and lets go of what strangers left there.
+    pub(super) fn end_service(&mut self) {
+        if let Some(service) = self.service.take() {
+            self.target.unlisten(self.now, service);
         }
     }
 
