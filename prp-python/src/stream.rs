@@ -210,10 +210,10 @@ impl Stream {
     fn send_message(&self, py: Python<'_>, message: &Bound<'_, PyAny>) -> PyResult<()> {
         let message = Buffer::of(message)?;
         let bytes = message.bytes();
-        let mut sent = self.call(py, |stream| stream.send_message_part(bytes))?;
+        let mut sent = self.call(py, |stream| stream.send_message_part(bytes, true))?;
         while sent < bytes.len() {
             // Cut short by a signal, a timeout, or a stream that does not wait: the rest of it.
-            sent += self.call(py, |stream| stream.send_message_part(&bytes[sent..]))?;
+            sent += self.call(py, |stream| stream.send_message_part(&bytes[sent..], true))?;
         }
         Ok(())
     }
