@@ -269,6 +269,9 @@ pub enum LinkAddr {
 pub const UDP_PORTS: u16 = 128;
 
 impl LinkAddr {
+    /// The address of no neighbour: what is sent there is dropped.
+    pub const NOBODY: Self = Self::Udp { peer: UdpPeer(u16::MAX), port: 0 };
+
     /// Whether frames from `from` come from the node that has this address in a route: over UDP any
     /// port in the node's range may be one of its processes' (SPEC PRP-UDP-3).
     #[inline]

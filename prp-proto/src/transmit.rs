@@ -27,6 +27,13 @@ pub(crate) struct Path {
 }
 
 impl Path {
+    /// Leads to what `renumber` says is now the address of the next hop; `false` if it has none.
+    pub(crate) fn renumber(&mut self, renumber: impl Fn(LinkAddr) -> Option<LinkAddr>) -> bool {
+        let to = renumber(self.to);
+        self.to = to.unwrap_or(LinkAddr::NOBODY);
+        to.is_some()
+    }
+
     /// The headers of a frame along this path.
     pub(crate) fn head(&self, transport: TransportHeader) -> Head {
         Head {

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::Endpoint;
-use crate::addr::Port;
+use crate::addr::{LinkAddr, Port};
 use crate::seq::{Seq, SeqWidth};
 use crate::time::Instant;
 use crate::token_bucket::TokenBucket;
@@ -40,6 +40,11 @@ impl EchoQueue {
 
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// Has each answer go to what `renumber` says is now the address that it is for, or nowhere.
+    pub(super) fn renumber(&mut self, renumber: impl Fn(LinkAddr) -> Option<LinkAddr>) {
+        self.queue.retain_mut(|reply| reply.path.renumber(&renumber));
     }
 
     /// Puts one into `batch`; whether there was one.

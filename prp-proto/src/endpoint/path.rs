@@ -21,9 +21,18 @@ const SILENCE: Duration = Duration::from_millis(10);
 
 impl Endpoint {
     /// Replaces the routes. Connections to nodes that have a way keep running along the new one;
-    /// those to nodes without one time out unless it comes back.
+    /// those to nodes without one time out unless it comes back. What was to go to a UDP address
+    /// goes there by its new number, or nowhere.
     pub fn set_routes(&mut self, routes: RouteTable) {
         self.unusable = self.unusable.renumbered(&self.routes, &routes);
+        let renumber = |addr| routes.renumber(&self.routes, addr);
+        for handle in self.table.handles() {
+            if let Some(conn) = self.table.get_mut(handle) {
+                conn.path.renumber(renumber);
+            }
+        }
+        self.refusals.renumber(renumber);
+        self.echoes.renumber(renumber);
         self.routes = routes;
         self.reselect_all_paths();
     }

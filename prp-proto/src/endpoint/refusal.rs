@@ -3,7 +3,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::addr::{Port, PrpAddr};
+use crate::addr::{LinkAddr, Port, PrpAddr};
 use crate::seq::{Seq, SeqWidth};
 use crate::time::Instant;
 use crate::token_bucket::TokenBucket;
@@ -101,6 +101,11 @@ impl ResetQueue {
     /// connections.
     pub(super) fn push_own(&mut self, refusal: Refusal) {
         self.queue.push_back(refusal);
+    }
+
+    /// Has each refusal go to what `renumber` says is now the address that it is for, or nowhere.
+    pub(super) fn renumber(&mut self, renumber: impl Fn(LinkAddr) -> Option<LinkAddr>) {
+        self.queue.retain_mut(|refusal| refusal.path.renumber(&renumber));
     }
 
     fn has_room(&self) -> bool {

@@ -333,6 +333,8 @@ impl Core {
 
     /// Puts new routes in force, and the IP addresses that they number.
     pub(crate) fn set_routes(&mut self, routes: RouteTable, peers: &[IpAddr]) {
+        let before = self.endpoint.routes();
+        self.devices.iter_mut().for_each(|slot| slot.renumber(|to| routes.renumber(before, to)));
         self.device_ios().filter_map(DeviceIo::udp_mut).for_each(|io| io.set_peers(peers));
         self.endpoint.set_routes(routes);
     }

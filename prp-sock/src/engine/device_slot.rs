@@ -116,6 +116,12 @@ impl DeviceSlot {
         }
     }
 
+    /// Has what it could not take before go to what `renumber` says is now the address that it is
+    /// for, or nowhere.
+    pub(super) fn renumber(&mut self, renumber: impl Fn(LinkAddr) -> Option<LinkAddr>) {
+        self.counters.send_losses += self.stalled.renumber(renumber) as u64;
+    }
+
     /// Sends what it could not take before; whether it has taken all of it.
     pub(super) fn unstall(&mut self) -> bool {
         let Self { stalled, io, counters, .. } = self;

@@ -163,6 +163,31 @@ fn udp__a_stream_goes_to_the_ports_of_both_processes_and_begins_at_the_nodes_own
     assert_eq!(net.ends[0].current_path(client), Some((DeviceId(0), udp(1, PORTS[1]))));
 }
 
+/// The numbers of UDP addresses are those of one reading of prphosts.
+#[test]
+fn set_routes__what_is_for_a_node_goes_to_no_other_one() {
+    let mut net = Net::new(HOSTS);
+    let (client, _) = net.established();
+    let read = |net: &mut Net, text: &str| {
+        let hosts = Hosts::parse(text.as_bytes()).expect("well formed");
+        let device = |name: &str| (name == UDP_DEVICE).then_some(DeviceId(0));
+        net.ends[0].set_routes(RouteTable::build(&hosts, NodeId::new(1).unwrap(), device));
+        net.ends[0].current_path(client).map(|(_, to)| to)
+    };
+    // Expect: its address by another number, with the port of the process.
+    let moved = "1 udp:10.0.0.1\n3 udp:10.0.0.3\n2 udp:10.0.0.2\n";
+    assert_eq!(read(&mut net, moved), Some(udp(2, PORTS[1])));
+    // Expect: nowhere, where the number that it had is another node's.
+    let gone = "1 udp:10.0.0.1\n4 udp:10.0.0.4\n3 udp:10.0.0.3\n";
+    assert_eq!(read(&mut net, gone), Some(LinkAddr::NOBODY));
+    net.sent.clear();
+    assert_eq!(net.ends[0].write(net.time, client, &[7; 1000], Ending::Write), Ok(1000));
+    net.take_out();
+    assert!(!net.sent.is_empty() && net.sent.iter().all(|to| *to == LinkAddr::NOBODY));
+    // Expect: the node's own port once it is back.
+    assert_eq!(read(&mut net, moved), Some(udp(2, 5230)));
+}
+
 //= PRP-UDP-1, type=test
 #[test]
 fn udp__datagrams_have_no_ethernet_header_and_a_trailer_that_routers_leave() {
