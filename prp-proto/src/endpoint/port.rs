@@ -155,11 +155,9 @@ impl Ports {
         self.pick_new(Range::High, usize::MAX, &mut claim, &taken)
     }
 
-    /// A port for a listener: as [`Self::pick`], but none that connections have.
+    /// A port for a listener: a new one. One that connections have used until now may be among the
+    /// classic ones, and peers that have not heard of its end still send to it.
     pub(super) fn pick_unused(&mut self, mut claim: impl FnMut(Port) -> bool) -> Option<Port> {
-        if let Some(port) = self.idle.pop() {
-            return Some(Port::new(port));
-        }
         self.pick_new(Range::High, usize::MAX, &mut claim, &|_| false)
     }
 

@@ -37,6 +37,22 @@ fn pick__high_ports_and_low_ones_for_classic_peers() {
     assert!((1..=1024).contains(&local(&pair, c)));
 }
 
+/// PRP-PORT-2: a listener that names no port gets a new one, and none that connections have had
+/// just now, be it one of the paper's.
+#[test]
+fn pick_port__none_that_is_kept_for_the_next_connection() {
+    for classic in [false, true] {
+        let mut pair = Pair::default();
+        let connect = if classic { connect_classic } else { connect_to };
+        let c = connect(&mut pair, Pair::server_addr(80));
+        let port = local(&pair, c);
+        pair.client.endpoint.release(pair.time, c, true);
+        assert!(pair.client.endpoint.owns(Port::new(port)), "it is kept");
+        let listener = pair.client.endpoint.pick_port(|_| true).unwrap().number();
+        assert!(listener >= 32768 && listener != port, "{listener} after {port}");
+    }
+}
+
 /// Classic ports that are free come first, then ones that connections to others have, and high ones
 /// last.
 #[test]
