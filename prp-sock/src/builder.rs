@@ -225,8 +225,8 @@ impl Builder {
 
     /// The port to connect from, instead of one that is free.
     #[must_use]
-    pub fn local_port(mut self, port: Port) -> Self {
-        self.local_port = Some(port);
+    pub fn local_port(mut self, port: impl Into<Port>) -> Self {
+        self.local_port = Some(port.into());
         self
     }
 

@@ -11,9 +11,10 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest, ReadBuf, Ready};
 
 use super::{Task, block_on, listener, streams};
+use crate::PrpAddr;
 use crate::builder::Builder;
 use crate::testing::{Pair, wait_until, within_patience};
-use crate::tokio::PrpStream;
+use crate::tokio::{PrpStream, lookup_host};
 
 fn kind<T: std::fmt::Debug>(result: std::io::Result<T>) -> ErrorKind {
     result.unwrap_err().kind()
@@ -304,4 +305,11 @@ fn unwind__streams_go_on_after_a_panic() {
             count == 16
         });
     });
+}
+
+#[test]
+fn lookup_host__gives_addresses_and_says_what_is_wrong() {
+    let addrs: Vec<_> = block_on(lookup_host("3:80")).unwrap().collect();
+    assert_eq!(addrs, [PrpAddr::try_from((3, 80)).unwrap()]);
+    assert_eq!(kind(block_on(lookup_host((0, 80))).map(|_| ())), ErrorKind::InvalidInput);
 }
