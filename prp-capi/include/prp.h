@@ -118,7 +118,7 @@ typedef struct prp_stats {
     uint64_t bytes_received;       /**< payload bytes received in order */
     uint64_t acks_sent;            /**< acknowledgement frames sent */
     uint64_t acks_received;        /**< acknowledgement frames received */
-    uint64_t blocked_by_window;    /**< times a segment waited for room at the peer */
+    uint64_t blocked_by_peer_window; /**< times a segment waited for room at the peer */
     uint64_t blocked_by_congestion; /**< times a segment waited for the congestion window */
     uint64_t blocked_by_pace;      /**< times a segment waited for the pace */
     uint64_t blocked_by_share;     /**< times a segment waited for other connections to the node */

@@ -237,9 +237,9 @@ impl Endpoint {
         self.table.get(conn).map(|c| c.terms)
     }
 
-    /// The state of a connection now, for tools that list connections.
-    pub fn conn_info(&self, conn: ConnHandle) -> Option<ConnInfo> {
-        self.table.get(conn).map(Connection::info)
+    /// Returns the state of a connection at `now`, for tools that list connections.
+    pub fn conn_info(&self, now: Instant, conn: ConnHandle) -> Option<ConnInfo> {
+        self.table.get(conn).map(|c| c.info(now))
     }
 
     /// The ports that are listened on, in order: each with how many connections wait to be

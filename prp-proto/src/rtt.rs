@@ -44,6 +44,7 @@ pub(crate) struct Rtt {
     smoothed: Option<u64>,
     variation: u64,
     least: Option<u64>,
+    least_smoothed: Option<u64>,
     /// By how many parts of [`SPREAD_PARTS`] of itself a timeout is longer.
     spread: u8,
 }
@@ -73,11 +74,19 @@ impl Rtt {
                 self.smoothed = Some((smoothed * 7 + rtt) / 8);
             }
         }
+        self.least_smoothed = self.least_smoothed.into_iter().chain(self.smoothed).min();
     }
 
     /// The smoothed estimate, if there was a measurement.
     pub(crate) fn smoothed(&self) -> Option<Duration> {
         self.smoothed.map(Duration::from_nanos)
+    }
+
+    /// Returns the least that the smoothed estimate has been. A single measurement may be too
+    /// short: a driver reads its clock once for a batch of frames, and those that came while it
+    /// handled the first ones seem to have come before.
+    pub(crate) fn least_smoothed(&self) -> Option<Duration> {
+        self.least_smoothed.map(Duration::from_nanos)
     }
 
     /// The least measurement.
@@ -129,6 +138,17 @@ mod tests {
         assert_eq!(rtt.rto(4), rtt.rto(0) * 2);
         assert_eq!(rtt.rto(30), MAX_RTO);
         assert_eq!(rtt.least(), Some(Duration::from_micros(3)));
+    }
+
+    #[test]
+    fn least_smoothed__is_not_that_of_one_measurement() {
+        let mut rtt = Rtt::default();
+        assert_eq!(rtt.least_smoothed(), None);
+        for micros in [80, 80, 1, 80, 120, 120] {
+            rtt.sample(Duration::from_micros(micros));
+        }
+        assert_eq!(rtt.least(), Some(Duration::from_micros(1)));
+        assert_eq!(rtt.least_smoothed(), Some(Duration::from_nanos(70_125)));
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub struct ConnStats {
     /// Acknowledgement frames received.
     pub acks_received: u64,
     /// Times a segment that was there to be sent had to wait for room at the peer.
-    pub blocked_by_window: u64,
+    pub blocked_by_peer_window: u64,
     /// Times a segment had to wait for room in the congestion window.
     pub blocked_by_congestion: u64,
     /// Times a segment had to wait for the congestion controller's pace.
@@ -115,7 +115,7 @@ impl ConnStats {
     /// Every counter but [`Self::drops`], by its name. Leaving one out does not compile.
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         named_counters!(self; segments_sent, bytes_sent, retransmitted, spurious, timeouts,
-            segments_received, bytes_received, acks_sent, acks_received, blocked_by_window,
+            segments_received, bytes_received, acks_sent, acks_received, blocked_by_peer_window,
             blocked_by_congestion, blocked_by_pace, blocked_by_share, blocked_by_short_end,
             segment_reductions; drops)
     }

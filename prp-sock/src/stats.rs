@@ -40,6 +40,29 @@ impl DeviceStats {
         .chain(udp.into_iter().flat_map(UdpCounters::counters))
     }
 
+    /// Returns those of [`Self::counters`] that are lost or dropped frames. Where they stand beside
+    /// drops by reason ([`Drops`](prp_proto::stats::Drops)) their names have `device_` in front.
+    pub fn losses(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let udp = self.udp;
+        let udp = udp.into_iter().flat_map(UdpCounters::losses);
+        let frames = [self.overruns, self.send_losses, self.too_big];
+        ["overruns", "send_losses", "too_big"].into_iter().zip(frames).chain(udp)
+    }
+
+    /// Returns whether the counter `name` is one of [`Self::losses`].
+    pub fn is_loss(name: &str) -> bool {
+        let every = Self {
+            name: String::new(),
+            overruns: 0,
+            send_losses: 0,
+            too_big: 0,
+            xdp_tx: 0,
+            tcx_rx: 0,
+            udp: Some(UdpCounters::default()),
+        };
+        every.losses().any(|(loss, _)| loss == name)
+    }
+
     pub(crate) fn of(engine: &Engine) -> Vec<Self> {
         let names = engine.device_names();
         let mut core = engine.lock();
@@ -57,5 +80,34 @@ impl DeviceStats {
                 udp: c.udp,
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_loss__of_frames_and_datagrams_and_nothing_else() {
+        let udp = Some(UdpCounters { strangers: 7, trains_sent: 8, ..UdpCounters::default() });
+        let stats = DeviceStats {
+            name: "udp".into(),
+            overruns: 1,
+            send_losses: 2,
+            too_big: 3,
+            xdp_tx: 4,
+            tcx_rx: 5,
+            udp,
+        };
+        let lost: Vec<_> = stats.losses().filter(|(_, n)| *n > 0).collect();
+        let expected = [("overruns", 1), ("send_losses", 2), ("too_big", 3), ("strangers", 7)];
+        assert_eq!(lost, expected);
+        for (name, _) in stats.counters() {
+            let is_lost = stats.losses().any(|(lost, _)| lost == name);
+            assert_eq!(DeviceStats::is_loss(name), is_lost, "{name}");
+        }
+        // A loss that is no counter would never be counted.
+        let is_counter = |loss| stats.counters().any(|(name, _)| name == loss);
+        assert!(stats.losses().all(|(loss, _)| is_counter(loss)));
     }
 }

@@ -97,4 +97,11 @@ impl UdpCounters {
         ]
         .into_iter()
     }
+
+    /// Returns those of [`Self::counters`] that are datagrams which came and went no further.
+    pub fn losses(self) -> impl Iterator<Item = (&'static str, u64)> {
+        const LOSSES: [&str; 6] =
+            ["truncated", "strangers", "unaddressed", "too_short", "too_long", "not_handed_on"];
+        self.counters().filter(|(name, _)| LOSSES.contains(name))
+    }
 }

@@ -2,11 +2,14 @@
 
 use core::time::Duration;
 
+use super::next_to_send::{Blocker, NextSend};
 use super::{Connection, Terms};
 use crate::addr::{DeviceId, LinkAddr, PrpAddr};
 use crate::congestion::Controller;
 use crate::state::{ReceiveSide, SendSide, State};
 use crate::stats::ConnStats;
+use crate::time::Instant;
+use crate::timer::Timer;
 
 /// The state of a connection at one moment.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -31,10 +34,24 @@ pub struct ConnInfo {
     pub peer_window: u32,
     /// Smoothed round-trip time; `None` before the first sample.
     pub rtt: Option<Duration>,
-    /// Least round-trip time so far.
+    /// The peer has been silent for longer than an answer takes, though one is due: the round-trip
+    /// time is of before.
+    pub is_rtt_stale: bool,
+    /// The least that `rtt` has been.
     pub least_rtt: Option<Duration>,
     /// Retransmission timeout in force.
     pub rto: Duration,
+    /// Time since a credible frame of the peer last came.
+    pub silent: Duration,
+    /// Time until the connection ends with an error if the peer stays silent; `None` if nothing is
+    /// waited for, or for ever. It may last longer by one retransmission timeout.
+    pub ends_in: Option<Duration>,
+    /// What keeps it from sending the next segment: the part of the name of a counter in
+    /// [`ConnStats`] after `blocked_by_`, or `path` while a way of which nothing is known is asked
+    /// whether it leads to the peer. `None` if nothing does, or there is nothing to send.
+    pub blocked_by: Option<&'static str>,
+    /// Payload bytes of the largest segment that is sent now.
+    pub mss: u16,
     /// What both ends agreed on.
     pub terms: Terms,
     /// The controller that says how much may be on the wire.
@@ -48,8 +65,8 @@ pub struct ConnInfo {
 }
 
 impl Connection {
-    /// Its state now.
-    pub(crate) fn info(&self) -> ConnInfo {
+    /// Its state at `now`.
+    pub(crate) fn info(&self, now: Instant) -> ConnInfo {
         let send = &self.send;
         ConnInfo {
             local: self.local,
@@ -62,13 +79,73 @@ impl Connection {
             congestion_window: send.congestion.window(),
             peer_window: send.window,
             rtt: send.rtt.smoothed(),
-            least_rtt: send.rtt.least(),
+            is_rtt_stale: self.is_rtt_stale(now),
+            least_rtt: send.rtt.least_smoothed(),
             rto: send.rtt.rto(send.backoff),
+            silent: now.since(self.last_received),
+            ends_in: self.ends_at().map(|at| at.since(now)),
+            blocked_by: self.blocked_by(),
+            mss: send.mss,
             terms: self.terms,
             controller: self.config.congestion,
             device: self.path.device,
             next_hop: self.path.to,
             stats: self.stats,
+        }
+    }
+
+    /// Whether the peer owes an answer: to data, to a question about its window, or to a probe.
+    fn awaits_answer(&self) -> bool {
+        !self.send.flight.is_empty()
+            || self.timers.is_set(Timer::Persist)
+            || self.probes_unanswered > 0
+    }
+
+    fn is_rtt_stale(&self, now: Instant) -> bool {
+        // The last question may be as old as the one timeout, and its answer takes the other.
+        let enough = self.send.rtt.rto(self.send.backoff) + self.send.rtt.rto(0);
+        self.awaits_answer() && now.since(self.last_received) > enough
+    }
+
+    /// When it ends if nothing comes any more.
+    fn ends_at(&self) -> Option<Instant> {
+        match self.state {
+            State::ConnWait => return Some(self.request.give_up),
+            State::Established { .. } => {}
+            State::Close | State::Listen => return None,
+        }
+        let send = &self.send;
+        let waits_since = if !send.flight.is_empty() {
+            Some(send.waiting_since)
+        } else {
+            self.timers.is_set(Timer::Persist).then_some(self.last_received)
+        };
+        let by_user_timeout =
+            waits_since.zip(self.config.user_timeout).map(|(at, limit)| at + limit);
+        let by_keepalive = self.keepalive().filter(|_| self.awaits_answer()).map(|keepalive| {
+            let probing = keepalive.interval.saturating_mul(u32::from(keepalive.probes));
+            self.last_received + keepalive.idle.saturating_add(probing)
+        });
+        match (by_user_timeout, by_keepalive) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn blocked_by(&self) -> Option<&'static str> {
+        if !matches!(self.state, State::Established { .. }) || !self.has_segment() {
+            return None;
+        }
+        let paced = self.timers.is_set(Timer::Pace).then_some("pace");
+        match self.next_to_send() {
+            NextSend::Blocked(Blocker::Window) if self.send.path_probe.is_some() => Some("path"),
+            NextSend::Blocked(Blocker::Window) => Some("peer_window"),
+            NextSend::Blocked(Blocker::Congestion) => Some("congestion"),
+            NextSend::Blocked(Blocker::Pace) => Some("pace"),
+            NextSend::Blocked(Blocker::Slot) => Some("share"),
+            NextSend::Blocked(Blocker::ShortEnd) => Some("short_end"),
+            NextSend::Blocked(Blocker::ShortTrain) | NextSend::Nothing => None,
+            NextSend::Repeat(..) | NextSend::New(_) | NextSend::Eoc => paced,
         }
     }
 }

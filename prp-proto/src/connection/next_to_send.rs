@@ -149,7 +149,7 @@ impl ConnStats {
     /// Something could not go.
     pub(super) fn count_blocked(&mut self, blocker: Blocker) {
         *match blocker {
-            Blocker::Window => &mut self.blocked_by_window,
+            Blocker::Window => &mut self.blocked_by_peer_window,
             Blocker::Congestion => &mut self.blocked_by_congestion,
             Blocker::Pace => &mut self.blocked_by_pace,
             Blocker::ShortEnd => &mut self.blocked_by_short_end,

@@ -12,6 +12,7 @@ mod fast_send;
 mod handshake;
 mod hostile;
 mod idle;
+mod inspect;
 mod late_accept;
 mod leave;
 mod loss;

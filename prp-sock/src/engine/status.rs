@@ -80,14 +80,17 @@ impl Engine {
     /// What there is to say of this engine.
     fn records(&self, namespace: &NetworkNamespace) -> RecordText {
         let mut records = RecordText::default();
+        let now = self.now();
         let (listening, connections, stats, node) = {
             let core = self.lock();
             let endpoint = &core.endpoint;
-            let connections: Vec<_> = endpoint
-                .handles()
-                .into_iter()
-                .filter_map(|conn| endpoint.conn_info(conn))
-                .collect();
+            let shown = |conn| {
+                let info = endpoint.conn_info(now, conn)?;
+                let is_full = core.full_place(usize::from(info.device.0)).is_some();
+                let blocked_by = if is_full { Some("device") } else { info.blocked_by };
+                Some(ConnInfo { blocked_by, ..info })
+            };
+            let connections: Vec<_> = endpoint.handles().into_iter().filter_map(shown).collect();
             let listening: Vec<_> = endpoint.listening().collect();
             (listening, connections, *endpoint.stats(), endpoint.local_node())
         };
@@ -120,10 +123,19 @@ impl Engine {
         records.field("local", info.local).field("peer", info.remote);
         records.field("role", if info.is_server { "accepted" } else { "connected" });
         records.field("receive_queue", info.receive_queue).field("send_queue", info.send_queue);
-        records.field("reliability", info.terms.reliability).field("mss", info.terms.mss);
+        records.field("reliability", info.terms.reliability).field("mss", info.mss);
+        records.field("agreed_mss", info.terms.mss);
         records.field("crc", info.terms.crc).field("classic", !info.terms.extended);
         records.field("carrier", carrier).field("device", self.device_name(info.device));
         records.field("congestion", info.controller);
+        records.field("silent_ns", info.silent.as_nanos());
+        if let Some(time) = info.ends_in {
+            records.field("ends_in_ns", time.as_nanos());
+        }
+        if let Some(why) = info.blocked_by {
+            records.field("blocked_by", why);
+        }
+        records.field("rtt_is_stale", info.is_rtt_stale);
         records.field("rtt_ns", nanos(info.rtt)).field("min_rtt_ns", nanos(info.least_rtt));
         records.field("rto_ns", info.rto.as_nanos()).field("in_flight", info.in_flight);
         records.field("congestion_window", info.congestion_window);

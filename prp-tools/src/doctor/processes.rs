@@ -29,7 +29,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
         if count("overruns") > 0 {
             let n = count("overruns");
             found.push(Finding::warning(
-                "ring_full",
+                "overruns",
                 format!("{owner} has lost {n} frames at {name}: its receiving ring was full"),
                 "the process was stopped, or the machine had no processor for it",
             ));
@@ -93,6 +93,6 @@ mod tests {
         let counters = [("overruns".to_owned(), 1), ("too_big".to_owned(), 2)].into();
         process.devices = vec![Device { name: "eth0".into(), counters }];
         let kinds: Vec<_> = of_process(&process).iter().map(|finding| finding.kind).collect();
-        assert_eq!(kinds, ["process_silent", "ring_full", "too_big", "bad_crc"]);
+        assert_eq!(kinds, ["process_silent", "overruns", "too_big", "bad_crc"]);
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Counters {
     transport: Transport,
     cpu: Usage,
     endpoint: EndpointStats,
-    devices: [u64; 3],
+    devices: BTreeMap<&'static str, u64>,
     xdp_tx: u64,
     tcx_rx: u64,
     tcp_repeats: u64,
@@ -85,19 +85,25 @@ impl Counters {
     fn drops_until(&self, now: &Self) -> BTreeMap<String, u64> {
         let protocol = now.endpoint.drops.occurred();
         let protocol = protocol.map(|(why, n)| (why.name(), n - self.endpoint.drops[why]));
-        let names = ["ring_full", "send_lost", "too_big"];
-        let devices = names.into_iter().zip(now.devices.iter().zip(self.devices));
-        let devices = devices.map(|(name, (now, before))| (name, now - before));
-        let all = protocol.chain(devices).filter(|(_, n)| *n > 0);
-        all.map(|(name, n)| (name.to_owned(), n)).collect()
+        let before = |name: &str| self.devices.get(name).copied().unwrap_or(0);
+        let devices = now.devices.iter();
+        // The names of `prp stat -s`.
+        let devices = devices.map(|(name, n)| (format!("device_{name}"), n - before(name)));
+        protocol
+            .map(|(name, n)| (name.to_owned(), n))
+            .chain(devices)
+            .filter(|(_, n)| *n > 0)
+            .collect()
     }
 }
 
-/// Frames lost on arrival, lost on departure, and too big, over all devices.
-fn losses(devices: &[DeviceStats]) -> [u64; 3] {
-    devices.iter().fold([0; 3], |sum, device| {
-        [sum[0] + device.overruns, sum[1] + device.send_losses, sum[2] + device.too_big]
-    })
+/// Frames lost or dropped by all devices, by the name of the counter.
+fn losses(devices: &[DeviceStats]) -> BTreeMap<&'static str, u64> {
+    let mut sums = BTreeMap::new();
+    for (name, n) in devices.iter().flat_map(DeviceStats::losses) {
+        *sums.entry(name).or_default() += n;
+    }
+    sums
 }
 
 /// Segments the kernel's TCP has sent again, in the text of /proc/net/snmp: of this network

@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use prp_node::status::{self, Page, Record};
-use prp_sock::PrpAddr;
+use prp_sock::{DeviceStats, PrpAddr};
 use serde::Serialize;
 
 use super::filter::ConnectionFilter;
@@ -73,10 +73,22 @@ pub(crate) struct Connection {
     pub(crate) carrier: String,
     pub(crate) device: String,
     pub(crate) congestion: String,
+    /// Payload bytes of the largest segment that is sent now, and of the largest one that both ends
+    /// agreed on; `null` from a process of an earlier version.
     pub(crate) mss: u64,
+    pub(crate) agreed_mss: Option<u64>,
     pub(crate) crc: bool,
+    /// Since a frame of the peer last came; `null` from a process of an earlier version.
+    pub(crate) silent_seconds: Option<f64>,
+    /// Until it ends with an error if the peer stays silent; `null` if nothing is waited for, or
+    /// for ever.
+    pub(crate) ends_in_seconds: Option<f64>,
+    /// What keeps it from sending more; `null` if nothing does.
+    pub(crate) blocked_by: Option<String>,
     /// `null` before the first sample.
     pub(crate) rtt_seconds: Option<f64>,
+    /// The peer is silent although it owes an answer: the round-trip time is of before.
+    pub(crate) is_rtt_stale: bool,
     pub(crate) min_rtt_seconds: Option<f64>,
     pub(crate) rto_seconds: Option<f64>,
     /// Bytes on the wire.
@@ -84,22 +96,25 @@ pub(crate) struct Connection {
     pub(crate) congestion_window: u64,
     /// Segments that the peer has room for.
     pub(crate) peer_window: u64,
-    /// Segments and bytes each way, repeats, timeouts.
+    /// Whatever it has counted.
     pub(crate) counters: BTreeMap<String, u64>,
 }
 
-/// Counters of a connection.
-const COUNTERS: [&str; 10] = [
-    "segments_sent",
-    "bytes_sent",
-    "retransmitted",
-    "spurious",
-    "timeouts",
-    "segments_received",
-    "bytes_received",
-    "acks_sent",
-    "acks_received",
-    "dropped",
+/// Fields of a connection's record that may be numbers and are no counters: all other numbers are.
+const STATE: [&str; 13] = [
+    "device",
+    "receive_queue",
+    "send_queue",
+    "mss",
+    "agreed_mss",
+    "silent_ns",
+    "ends_in_ns",
+    "rtt_ns",
+    "min_rtt_ns",
+    "rto_ns",
+    "in_flight",
+    "congestion_window",
+    "peer_window",
 ];
 
 /// The pages of the processes of this network namespace, as [`status::pages`].
@@ -168,6 +183,20 @@ impl Process {
     }
 }
 
+impl Process {
+    /// Returns all that was lost or dropped, with one name for each cause: the reason, or the
+    /// device's counter with `device_` in front, as in the text format of OpenMetrics.
+    pub(crate) fn losses(&self) -> BTreeMap<String, u64> {
+        let mut losses = self.drops.clone();
+        for (name, n) in self.devices.iter().flat_map(|device| &device.counters) {
+            if DeviceStats::is_loss(name) {
+                *losses.entry(format!("device_{name}")).or_default() += n;
+            }
+        }
+        losses
+    }
+}
+
 /// The fields of `record` that are numbers.
 fn counters(record: &Record, takes: impl Fn(&str) -> bool) -> BTreeMap<String, u64> {
     let fields = record.fields().filter(|(name, _)| takes(name));
@@ -206,14 +235,19 @@ impl Connection {
             device: text("device")?,
             congestion: text("congestion")?,
             mss: number("mss")?,
+            agreed_mss: number("agreed_mss"),
             crc: record.text("crc")? == "true",
+            silent_seconds: number("silent_ns").map(|n| n as f64 * 1e-9),
+            ends_in_seconds: number("ends_in_ns").map(|n| n as f64 * 1e-9),
+            blocked_by: text("blocked_by"),
             rtt_seconds: seconds("rtt_ns"),
+            is_rtt_stale: record.text("rtt_is_stale") == Some("true"),
             min_rtt_seconds: seconds("min_rtt_ns"),
             rto_seconds: seconds("rto_ns"),
             in_flight: number("in_flight")?,
             congestion_window: number("congestion_window")?,
             peer_window: number("peer_window")?,
-            counters: counters(record, |name| COUNTERS.contains(&name)),
+            counters: counters(record, |name| !STATE.contains(&name)),
         })
     }
 

@@ -8,14 +8,14 @@ use super::snapshot::Snapshot;
 pub(super) fn lines(snapshot: &Snapshot) -> Vec<String> {
     let mut states = BTreeMap::<&str, usize>::new();
     let mut lines = Vec::new();
-    let mut losses = BTreeMap::<&str, u64>::new();
+    let mut losses = BTreeMap::<String, u64>::new();
     for process in &snapshot.processes {
         for connection in &process.connections {
             *states.entry(&connection.state).or_default() += 1;
             let repeats = connection.counter("retransmitted");
-            *losses.entry("segments sent again").or_default() += repeats;
+            *losses.entry("segments sent again".into()).or_default() += repeats;
         }
-        for (why, n) in &process.drops {
+        for (why, n) in process.losses() {
             *losses.entry(why).or_default() += n;
         }
         let sum = |name| process.connections.iter().map(|c| c.counter(name)).sum::<u64>();
@@ -45,6 +45,7 @@ pub(super) fn lines(snapshot: &Snapshot) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::snapshot::Device;
     use super::super::table::tests::snapshot;
     use super::*;
 
@@ -56,6 +57,11 @@ mod tests {
             "lost or dropped: bad_crc 1, segments sent again 3",
         ];
         assert_eq!(lines(&snapshot()), expected);
+        let mut snapshot = snapshot();
+        let counters = [("overruns".to_owned(), 2), ("tcx_rx".to_owned(), 9)].into();
+        snapshot.processes[0].devices = vec![Device { name: "eth0".into(), counters }];
+        let expected = "lost or dropped: bad_crc 1, device_overruns 2, segments sent again 3";
+        assert_eq!(lines(&snapshot)[2], expected);
         let nothing = ["0 connections of 0 processes", "lost or dropped: nothing"];
         assert_eq!(lines(&Snapshot::default()), nothing);
     }

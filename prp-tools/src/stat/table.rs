@@ -2,6 +2,7 @@
 
 use super::snapshot::{Connection, Listener, Process, Snapshot};
 use crate::hosts::names::Names;
+use crate::print::printable;
 
 /// The columns; numbers are aligned right.
 const COLUMNS: [(&str, bool); 11] = [
@@ -71,7 +72,10 @@ fn row(connection: &Connection, process: &Process, names: &Names) -> Row {
         c.send_queue.to_string(),
         names.end(c.local_node, c.local_port),
         names.end(c.peer_node, c.peer_port),
-        c.rtt_seconds.map_or_else(|| "-".into(), |rtt| format!("{:.3}", rtt * 1e3)),
+        c.rtt_seconds.map_or_else(
+            || "-".into(),
+            |rtt| format!("{:.3}{}", rtt * 1e3, if c.is_rtt_stale { "?" } else { "" }),
+        ),
         c.congestion_window.to_string(),
         c.counter("retransmitted").to_string(),
         c.reliability.clone(),
@@ -80,16 +84,18 @@ fn row(connection: &Connection, process: &Process, names: &Names) -> Row {
     ]
 }
 
-/// What there is beside the columns.
+/// Returns what is known beside the columns: times in milliseconds, sizes in bytes, unless a unit is
+/// there.
 fn more(c: &Connection) -> String {
     let milliseconds = |time: Option<f64>| time.map_or(0.0, |time| time * 1e3);
-    let words = [
+    let agreed = c.agreed_mss.filter(|agreed| *agreed != c.mss);
+    let mut words = vec![
         format!("\t{} {}", c.role, c.congestion),
         format!("dev {}", c.device),
-        format!("mss {}{}", c.mss, if c.crc { " crc" } else { "" }),
-        format!("minrtt {:.3}", milliseconds(c.min_rtt_seconds)),
+        format!("mss {}", c.mss) + &agreed.map_or_else(String::new, |mss| format!(" of {mss}")),
+        format!("{}minrtt {:.3}", if c.crc { "crc " } else { "" }, milliseconds(c.min_rtt_seconds)),
         format!("rto {:.3}", milliseconds(c.rto_seconds)),
-        format!("in-flight {} peer-window {}", c.in_flight, c.peer_window),
+        format!("in-flight {} peer-window {} segs", c.in_flight, c.peer_window),
         format!("sent {} received {}", c.counter("bytes_sent"), c.counter("bytes_received")),
         format!(
             "segs {}/{} acks {}/{}",
@@ -101,7 +107,33 @@ fn more(c: &Connection) -> String {
         format!("timeouts {} spurious {}", c.counter("timeouts"), c.counter("spurious")),
         format!("dropped {}", c.counter("dropped")),
     ];
+    words.extend(c.silent_seconds.map(|silent| format!("silent {}", time(silent))));
+    words.extend(c.ends_in_seconds.map(|left| format!("ends in {}", time(left))));
+    words.extend(c.blocked_by.as_ref().map(|why| format!("blocked by {}", printable(why))));
+    // How often it had to wait, and whatever else has occurred that is in no column.
+    let more = c.counters.iter().filter(|(name, n)| **n > 0 && !SHOWN.contains(&name.as_str()));
+    words.extend(more.map(|(name, n)| format!("{} {n}", printable(name))));
     words.join(" ")
+}
+
+/// Counters that are shown above, or in a column.
+const SHOWN: [&str; 10] = [
+    "acks_received",
+    "acks_sent",
+    "bytes_received",
+    "bytes_sent",
+    "dropped",
+    "retransmitted",
+    "segments_received",
+    "segments_sent",
+    "spurious",
+    "timeouts",
+];
+
+/// A time in seconds, as precise as its size is worth: `0.004 s`, `4.1 s`, `56 s`.
+fn time(seconds: f64) -> String {
+    let places = if seconds < 1.0 { 3 } else { usize::from(seconds < 9.95) };
+    format!("{seconds:.places$} s")
 }
 
 #[cfg(test)]
@@ -124,8 +156,13 @@ pub(crate) mod tests {
             device: "eth0".into(),
             congestion: "delay".into(),
             mss: 1484,
+            agreed_mss: Some(1484),
             crc: true,
+            silent_seconds: Some(0.004),
+            ends_in_seconds: None,
+            blocked_by: None,
             rtt_seconds: Some(0.000_120),
+            is_rtt_stale: false,
             min_rtt_seconds: Some(0.000_05),
             rto_seconds: Some(0.01),
             in_flight: 1514,
@@ -163,8 +200,26 @@ ESTAB        0    1484  1:61000  2:7000   0.120   65536        3  selective-repe
     fn lines__with_info_and_without_header() {
         let shown = lines(&snapshot(), false, true, false);
         assert_eq!(shown.len(), 3);
-        assert!(
-            shown[2].starts_with("\tconnected delay dev eth0 mss 1484 crc minrtt 0.050 rto 10.0")
-        );
+        let expected = "\tconnected delay dev eth0 mss 1484 crc minrtt 0.050 rto 10.000 in-flight \
+                        1514 peer-window 44 segs sent 0 received 0 segs 0/0 acks 0/0 timeouts 0 \
+                        spurious 0 dropped 0 silent 0.004 s";
+        assert_eq!(shown[2], expected);
+    }
+
+    #[test]
+    fn lines__say_why_a_connection_does_not_move() {
+        let mut snapshot = snapshot();
+        snapshot.processes[0].listeners.clear();
+        let hung = &mut snapshot.processes[0].connections[0];
+        (hung.is_rtt_stale, hung.mss) = (true, 1184);
+        (hung.silent_seconds, hung.ends_in_seconds) = (Some(4.12), Some(55.9));
+        hung.blocked_by = Some("peer_window".into());
+        hung.counters.insert("blocked_by_peer_window".into(), 31);
+        hung.counters.insert("blocked_by_pace".into(), 0);
+        let shown = lines(&snapshot, false, true, false);
+        assert!(shown[0].contains("  0.120?  "), "{}", shown[0]);
+        assert!(shown[1].contains(" mss 1184 of 1484 "), "{}", shown[1]);
+        let end = " silent 4.1 s ends in 56 s blocked by peer_window blocked_by_peer_window 31";
+        assert!(shown[1].ends_with(end), "{}", shown[1]);
     }
 }

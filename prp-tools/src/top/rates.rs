@@ -99,7 +99,7 @@ impl Rates {
         let mut sums = Sums::default();
         for process in &snapshot.processes {
             let key = (process.pid, process.node);
-            let counted = [process.counters.clone(), process.drops.clone()];
+            let counted = [process.counters.clone(), process.losses()];
             sums.add_process(&counted, before.processes.get(&key));
             self.processes.insert(key, counted);
             for connection in &process.connections {
@@ -186,7 +186,7 @@ impl Sums {
         self.bytes_received += delta("bytes_received");
         self.segments_sent += delta("segments_sent");
         self.retransmitted += delta("retransmitted");
-        self.round_trips.extend(connection.rtt_seconds);
+        self.round_trips.extend(connection.rtt_seconds.filter(|_| !connection.is_rtt_stale));
     }
 
     fn totals(mut self, seconds: Option<f64>) -> Totals {

@@ -4,10 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::rates::Sample;
-use super::view::{HEAD_ROWS, View};
+use super::view::{HEAD_ROWS, View, WIDEST};
 
-/// Columns of a block: all that a wide screen has.
-const WIDTH: u16 = 120;
+/// Columns of a block: all that the widest screen has, and room for the process.
+const WIDTH: u16 = WIDEST + 10;
 
 /// What a screen that has room for all connections shows, without the line of keys.
 pub(super) fn block(sample: &Sample, view: &View) -> String {

@@ -13,6 +13,7 @@ use ratatui::widgets::{Cell, Row, Table, Widget};
 use super::rates::{ConnectionRow, Sample};
 use crate::hosts::names::Names;
 use crate::print::printable;
+pub(super) use columns::WIDEST;
 use columns::{COLUMNS, Column};
 use numbers::{percent, rtt, short, time};
 

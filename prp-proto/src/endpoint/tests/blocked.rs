@@ -5,7 +5,7 @@ use super::*;
 fn blocked(pair: &Pair, conn: ConnHandle) -> [u64; 5] {
     let stats = pair.client.endpoint.conn_stats(conn).unwrap();
     [
-        stats.blocked_by_window,
+        stats.blocked_by_peer_window,
         stats.blocked_by_congestion,
         stats.blocked_by_pace,
         stats.blocked_by_share,

@@ -40,7 +40,7 @@ fn counters_line__has_every_counter() {
         counters_line("connection", stats.counters()),
         "connection: segments_sent 10, bytes_sent 0, retransmitted 2, spurious 0, timeouts 0, \
          segments_received 0, bytes_received 0, acks_sent 0, acks_received 0, \
-         blocked_by_window 0, blocked_by_congestion 0, blocked_by_pace 0, blocked_by_share 0, \
+         blocked_by_peer_window 0, blocked_by_congestion 0, blocked_by_pace 0, blocked_by_share 0, \
          blocked_by_short_end 0, segment_reductions 0"
     );
 }
