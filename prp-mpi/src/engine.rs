@@ -4,6 +4,8 @@
 mod collective;
 mod leaving;
 mod release;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +30,12 @@ const COPIED: usize = 64 << 10;
 /// Unexpected messages are taken in up to this many bytes; beyond, their senders are held back as
 /// long as this rank has something else to do.
 const HELD: u64 = 64 << 20;
+
+/// Unexpected messages of one rank that are taken in.
+const HELD_MESSAGES: usize = 64 << 10;
+
+/// How many more of them where the rank has nothing else to do.
+const CREDIT: usize = 1 << 10;
 
 /// What a rank sends and receives, and its links.
 #[derive(Debug)]
@@ -217,7 +225,7 @@ impl Engine {
 
     /// A message that is here goes to `region`, with what is still to come of it.
     fn claim(&mut self, id: MessageId, mut region: Region, request: RequestId) {
-        let Some(Unexpected { header, from, data }) = self.matching.take(id) else { return };
+        let Some(Unexpected { header, from, data, .. }) = self.matching.take(id) else { return };
         let front = data.len().min(header.front() as usize);
         region.write((header.len - header.front()) as usize, &data[..front]);
         region.write(0, &data[front..]);
@@ -330,7 +338,7 @@ impl Engine {
 
     fn progress_link(&mut self, from: usize) -> bool {
         self.admit(from, |engine, header| {
-            engine.matching.unexpected_bytes() < HELD || engine.matching.is_awaited(header)
+            engine.can_hold(from) || engine.matching.is_awaited(header)
         });
         let Some(link) = self.links[from].as_mut() else { return false };
         link.mark_readable();
@@ -355,6 +363,21 @@ impl Engine {
         moved
     }
 
+    /// Whether one more unexpected message of a rank may be taken in.
+    fn can_hold(&mut self, from: usize) -> bool {
+        if self.matching.unexpected_bytes() >= HELD {
+            return false;
+        }
+        let Some(link) = self.links[from].as_mut() else { return true };
+        if self.matching.unexpected_of(from) < HELD_MESSAGES {
+            link.credit = 0;
+            return true;
+        }
+        let has_credit = link.credit > 0;
+        link.credit = link.credit.saturating_sub(1);
+        has_credit
+    }
+
     /// The header of a message has come.
     fn begin(&mut self, from: usize, header: Header) {
         match header.kind {
@@ -371,7 +394,7 @@ impl Engine {
                 self.confirm(&header, from);
                 Target::Request(request, region)
             }
-            None if self.matching.unexpected_bytes() >= HELD => {
+            None if !self.can_hold(from) => {
                 if let Some(link) = self.links[from].as_mut() {
                     link.stalled = Some(header);
                 }
@@ -402,7 +425,7 @@ impl Engine {
     }
 
     /// Takes in the message that was held back, if `may` says so.
-    fn admit(&mut self, from: usize, may: impl Fn(&Self, &Header) -> bool) {
+    fn admit(&mut self, from: usize, may: impl Fn(&mut Self, &Header) -> bool) {
         let Some(header) = self.links[from].as_ref().and_then(|l| l.stalled) else { return };
         if !may(self, &header) {
             return;
@@ -421,12 +444,15 @@ impl Engine {
         self.expect(from, Incoming { header, got: 0, target });
     }
 
-    /// Nothing else can happen: one message is taken in beyond the limit, since what is waited for
-    /// may be behind it.
+    /// Nothing else can happen: one message is taken in beyond the limit, or some that are many and
+    /// not long, since what is waited for may be behind it.
     pub fn admit_one(&mut self) -> bool {
         let stalled = |l: &Option<Link>| l.as_ref().is_some_and(|l| l.stalled.is_some());
         let Some(from) = self.links.iter().position(stalled) else { return false };
         self.admit(from, |_, _| true);
+        if let Some(link) = self.links[from].as_mut() {
+            link.credit = CREDIT;
+        }
         true
     }
 
@@ -489,6 +515,11 @@ impl Engine {
     /// Messages that wait for a receive.
     pub fn unexpected(&self) -> impl Iterator<Item = &Unexpected> {
         self.matching.unexpected()
+    }
+
+    /// How many these are.
+    pub fn unexpected_len(&self) -> usize {
+        self.matching.unexpected_len()
     }
 
     /// Where the bytes of messages went that have come from other ranks.

@@ -27,6 +27,13 @@ const BATCH: usize = 16;
 /// one segment on any path but the narrowest.
 const WAITING: usize = 1400;
 
+/// Messages to one rank that may be copied because there was no room for them: a program that sends
+/// more waits until the other rank takes them in.
+const MOST_COPIED: usize = 16 << 10;
+
+/// Bytes of these.
+const MOST_COPIED_BYTES: usize = 4 << 20;
+
 /// A stream that carries messages.
 #[derive(Debug)]
 pub enum Stream {
@@ -69,6 +76,8 @@ struct Outgoing {
     body: Region,
     sent: usize,
     request: Option<RequestId>,
+    /// Its bytes were copied: the program does not wait for it.
+    is_copied: bool,
 }
 
 impl Outgoing {
@@ -132,6 +141,8 @@ impl std::ops::AddAssign for Copies {
 pub(crate) struct Link {
     stream: Arc<Stream>,
     out: VecDeque<Outgoing>,
+    /// Messages in `out` that were copied, and their bytes.
+    copied: (usize, usize),
     bursts: Bursts,
     /// The stream had no room when it was written to last.
     waits_for_room: bool,
@@ -141,6 +152,8 @@ pub(crate) struct Link {
     pub(crate) incoming: Option<Incoming>,
     /// A header whose message has to wait for a receive, since too much is held already.
     pub(crate) stalled: Option<Header>,
+    /// Messages that are taken in although too many of this rank are held.
+    pub(crate) credit: usize,
     /// The stream has ended.
     pub(crate) is_over: bool,
     /// The rank at the other end sends no more unless it returns.
@@ -161,6 +174,7 @@ impl Link {
         Ok(Self {
             stream: Arc::new(stream),
             out: VecDeque::new(),
+            copied: (0, 0),
             bursts: Bursts::new(),
             waits_for_room: false,
             buffer: vec![0; PIECE].into_boxed_slice(),
@@ -168,6 +182,7 @@ impl Link {
             end: 0,
             incoming: None,
             stalled: None,
+            credit: 0,
             is_over: false,
             has_left: false,
             has_finalized: false,
@@ -192,13 +207,20 @@ impl Link {
         self.stream.clone()
     }
 
-    /// Copies a small message that there was no room for, so that its sender need not wait.
+    /// Copies a small message that there was no room for, so that its sender need not wait, unless
+    /// too much is copied already.
     pub(crate) fn own_last(&mut self, most: usize) -> Option<RequestId> {
         let last = self.out.back_mut().filter(|m| m.body.len() <= most)?;
+        let (messages, bytes) = (self.copied.0 + 1, self.copied.1 + last.body.len());
+        if messages > MOST_COPIED || bytes > MOST_COPIED_BYTES {
+            return None;
+        }
         let request = last.request.take()?;
         let mut owned = Region::owned(last.body.len());
         owned.copy_from(&last.body);
         last.body = owned;
+        last.is_copied = true;
+        self.copied = (messages, bytes);
         Some(request)
     }
 
@@ -239,7 +261,15 @@ impl Link {
             front.copy_from(&body.part(body.len() - len..body.len()));
             body = body.part(0..body.len() - len);
         }
-        self.out.push_back(Outgoing { head, head_len, front, body, sent: 0, request });
+        self.out.push_back(Outgoing {
+            head,
+            head_len,
+            front,
+            body,
+            sent: 0,
+            request,
+            is_copied: false,
+        });
     }
 
     /// Whether a message of a burst was begun that has not ended.
@@ -310,6 +340,10 @@ impl Link {
             n -= left;
             if let Some(request) = message.request {
                 done(request);
+            }
+            if message.is_copied {
+                self.copied.0 -= 1;
+                self.copied.1 -= message.body.len();
             }
             self.out.pop_front();
         }

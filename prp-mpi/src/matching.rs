@@ -1,9 +1,13 @@
 //! Which message goes to which receive: in the order of sending and of posting, as the standard
 //! says.
 
+mod unexpected;
+
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
+use self::unexpected::UnexpectedMessages;
+pub use self::unexpected::{MessageId, Unexpected};
 use crate::request::RequestId;
 use crate::sys::memory::Region;
 use crate::wire::Header;
@@ -39,21 +43,6 @@ pub struct Posted {
     pub request: RequestId,
 }
 
-/// A message that came before its receive.
-#[derive(Debug)]
-pub struct Unexpected {
-    /// Its header.
-    pub header: Header,
-    /// World rank of the sender.
-    pub from: usize,
-    /// What has come of it.
-    pub data: Vec<u8>,
-}
-
-/// Number of an unexpected message.
-#[derive(Copy, Clone, Debug, Eq, PartialEq, Hash, PartialOrd, Ord)]
-pub struct MessageId(pub u64);
-
 /// A map by numbers that ranks of the job count up: no attacker chooses them to collide, and a
 /// search for each message is to be short.
 pub(crate) type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
@@ -82,11 +71,7 @@ impl Hasher for NumberHasher {
 #[derive(Debug, Default)]
 pub struct Matching {
     posted: ByNumber<u64, VecDeque<Posted>>,
-    unexpected: ByNumber<u64, VecDeque<MessageId>>,
-    held: ByNumber<MessageId, Unexpected>,
-    next: u64,
-    /// Bytes of unexpected messages, counted when they begin.
-    bytes: u64,
+    unexpected: UnexpectedMessages,
 }
 
 impl Matching {
@@ -126,69 +111,58 @@ impl Matching {
 
     /// A message without a receive, of which nothing has come but the header.
     pub fn hold(&mut self, header: Header, from: usize) -> MessageId {
-        let id = MessageId(self.next);
-        self.next += 1;
-        self.bytes += header.len;
-        self.unexpected.entry(header.context).or_default().push_back(id);
-        self.held.insert(id, Unexpected { header, from, data: Vec::new() });
-        id
+        self.unexpected.add(header, from)
     }
 
     /// How many messages came before their receives so far.
     pub const fn held_so_far(&self) -> u64 {
-        self.next
+        self.unexpected.added()
     }
 
     /// The oldest message that `pattern` takes.
     pub fn find(&self, pattern: &Pattern) -> Option<(MessageId, &Unexpected)> {
-        let queue = self.unexpected.get(&pattern.context)?;
-        let id = *queue.iter().find(|id| pattern.takes(&self.held[id].header))?;
-        Some((id, &self.held[&id]))
+        let id = self.unexpected.oldest(pattern)?;
+        Some((id, self.unexpected.at(id)?))
     }
 
     /// No other receive gets this message: a matched probe has it.
     pub fn reserve(&mut self, id: MessageId) {
-        if let Some(message) = self.held.get(&id)
-            && let Some(queue) = self.unexpected.get_mut(&message.header.context)
-        {
-            queue.retain(|other| *other != id);
-        }
+        self.unexpected.reserve(id);
     }
 
     /// Takes a message out, whole or in part.
     pub fn take(&mut self, id: MessageId) -> Option<Unexpected> {
-        self.reserve(id);
-        let message = self.held.remove(&id)?;
-        self.bytes -= message.header.len;
-        Some(message)
+        self.unexpected.take(id)
     }
 
     /// A message that is here.
     pub fn message(&self, id: MessageId) -> Option<&Unexpected> {
-        self.held.get(&id)
+        self.unexpected.at(id)
     }
 
     /// More of a message has come.
     pub fn append(&mut self, id: MessageId, bytes: &[u8]) {
-        if let Some(message) = self.held.get_mut(&id) {
-            message.data.extend_from_slice(bytes);
-        }
+        self.unexpected.append(id, bytes);
     }
 
     /// Forgets a context that is not used any more. `false` while a receive or a message waits.
     pub fn forget(&mut self, context: u64) -> bool {
         let waits = self.posted.get(&context).is_some_and(|queue| !queue.is_empty())
-            || self.unexpected.get(&context).is_some_and(|queue| !queue.is_empty());
+            || self.unexpected.len_in(context) > 0;
         if !waits {
             self.posted.remove(&context);
-            self.unexpected.remove(&context);
         }
         !waits
     }
 
+    /// How many unexpected messages of a world rank are kept.
+    pub fn unexpected_of(&self, from: usize) -> usize {
+        self.unexpected.len_of(from)
+    }
+
     /// Bytes that unexpected messages have, or will have when they are whole.
     pub const fn unexpected_bytes(&self) -> u64 {
-        self.bytes
+        self.unexpected.bytes()
     }
 
     /// Receives that wait.
@@ -196,14 +170,25 @@ impl Matching {
         self.posted.values().flatten()
     }
 
-    /// Those of one context.
-    pub fn unexpected_in(&self, context: u64) -> impl Iterator<Item = &Unexpected> {
-        self.unexpected.get(&context).into_iter().flatten().map(|id| &self.held[id])
+    /// The oldest message of each of the ranks `0..size` of a communicator that has this tag.
+    pub fn unexpected_with(
+        &self,
+        context: u64,
+        tag: i32,
+        size: usize,
+    ) -> impl Iterator<Item = &Unexpected> {
+        self.unexpected.with_tag(context, tag, size)
     }
 
-    /// Messages that no call has asked for yet.
+    /// Messages that no call has asked for yet, those of a communicator in the order in which they
+    /// came.
     pub fn unexpected(&self) -> impl Iterator<Item = &Unexpected> {
-        self.unexpected.values().flatten().map(|id| &self.held[id])
+        self.unexpected.iter()
+    }
+
+    /// How many there are.
+    pub fn unexpected_len(&self) -> usize {
+        self.unexpected.len()
     }
 }
 

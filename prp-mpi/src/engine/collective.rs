@@ -52,7 +52,8 @@ pub struct Mismatch {
     pub theirs: Signature,
     /// What is called here.
     pub ours: Signature,
-    /// The how-manieth collective call on the communicator it is.
+    /// The how-manieth collective call on the communicator it is; negative if it is a persistent
+    /// operation, of which it is the how-manieth from the smallest number on.
     pub number: i32,
 }
 
@@ -142,7 +143,8 @@ impl Engine {
     fn remember(&mut self, schedule: &Schedule) {
         let calls = self.calls.entry(schedule.context).or_default();
         calls.put(schedule.number, schedule.signature);
-        let mut early = self.matching.unexpected_in(schedule.context);
+        let (context, number) = (schedule.context, schedule.number);
+        let mut early = self.matching.unexpected_with(context, number, schedule.peers.len());
         if let Some(found) = early.find_map(|m| calls.differs(&m.header, m.from)) {
             self.mismatch.get_or_insert(found);
         }

@@ -54,16 +54,17 @@ impl Process {
         let Some(engine) = self.engine_within(Duration::from_millis(200)) else {
             return text;
         };
-        let posted: Vec<_> = engine.posted().map(|p| self.describe(&p.pattern)).collect();
-        let came = engine.unexpected().map(|m| {
+        let posted = engine.posted().map(|p| self.describe(&p.pattern)).take(SHOWN);
+        let (posted, receives) = (posted.collect::<Vec<_>>(), engine.posted().count());
+        let came = engine.unexpected().take(SHOWN).map(|m| {
             let name = self.name_of(m.header.context);
             let (source, tag, len) = (m.header.source, m.header.tag, m.header.len);
             format!("from {source} tag {tag} of {len} bytes on {name}")
         });
-        let came: Vec<_> = came.collect();
+        let (came, messages) = (came.collect::<Vec<_>>(), engine.unexpected_len());
         drop(engine);
-        let _ = write!(text, "; {}", listed("posted", &posted));
-        let _ = write!(text, "; {}", listed("unexpected", &came));
+        let _ = write!(text, "; {}", listed("posted", &posted, receives));
+        let _ = write!(text, "; {}", listed("unexpected", &came, messages));
         if let [Waiting { peer: Some(peer), .. }] = waiting[..] {
             let _ = write!(text, "\n{peer}");
         }
@@ -79,9 +80,10 @@ impl Process {
     /// What two ranks disagree about.
     pub(crate) fn explain(&self, mismatch: &Mismatch) -> String {
         let name = self.name_of(mismatch.context);
+        let kind = if mismatch.number < 0 { "persistent operation" } else { "call" };
         format!(
-            "collective calls do not match on {name} (call {} on it): rank {} calls {}, rank {} calls {}",
-            mismatch.number,
+            "collective calls do not match on {name} ({kind} {} on it): rank {} calls {}, rank {} calls {}",
+            mismatch.number & i32::MAX,
             self.rank,
             call_text(mismatch.ours),
             mismatch.other,
@@ -90,13 +92,16 @@ impl Process {
     }
 }
 
+/// Of receives and messages, of which there may be any number, the first are shown.
+const SHOWN: usize = 4;
+
 /// The first of many, and how many there are.
-fn listed(what: &str, all: &[String]) -> String {
-    const SHOWN: usize = 4;
-    match all.len() {
+fn listed(what: &str, first: &[String], count: usize) -> String {
+    let first = first.join(", ");
+    match count {
         0 => format!("nothing {what}"),
-        n if n > SHOWN => format!("{n} {what}: {}, ...", all[..SHOWN].join(", ")),
-        n => format!("{n} {what}: {}", all.join(", ")),
+        n if n > SHOWN => format!("{n} {what}: {first}, ..."),
+        n => format!("{n} {what}: {first}"),
     }
 }
 
@@ -138,7 +143,7 @@ const fn element_name(code: u16) -> Option<&'static str> {
         (4, 4) => "MPI_FLOAT",
         (4, 8) => "MPI_DOUBLE",
         (5, _) => "MPI_LONG_DOUBLE",
-        (6, 8) => "MPI_C_FLOAT_COMPLEX",
+        (6, 8) => "MPI_C_COMPLEX",
         (6, 16) => "MPI_C_DOUBLE_COMPLEX",
         (8, _) => "MPI_C_BOOL",
         _ => return None,

@@ -1,20 +1,5 @@
-use std::os::fd::AsFd;
-
 use super::*;
-use crate::link::Stream;
-use crate::sys::shared::{Bell, SharedEnd};
-
-/// Two ranks that share memory.
-fn pair() -> [Engine; 2] {
-    let memory = SharedEnd::memory(2).unwrap();
-    [0, 1].map(|me| {
-        let bell = Bell::new().unwrap().as_fd().try_clone_to_owned().unwrap();
-        let end = SharedEnd::new(memory.try_clone().unwrap(), me == 0, bell).unwrap();
-        let mut streams = vec![None, None];
-        streams[1 - me] = Some(Stream::Local(end));
-        Engine::new(me, streams).unwrap()
-    })
-}
+use crate::engine::tests::pair;
 
 #[test]
 fn streams__of_a_rank_that_has_left_are_waited_on_as_it_may_come_back() {
