@@ -56,11 +56,11 @@ impl PlannedRun {
 }
 
 impl Plan {
-    fn schedule(&self) -> Schedule {
+    fn schedule(&self, number: i32) -> Schedule {
         let comm = &self.comm;
         let (everyone, rank) = comm.everyone();
         let made = (self.make)(GroupRank { rank, size: everyone.len() });
-        let (context, number) = (comm.collectives(), comm.next_call());
+        let context = comm.collectives();
         let mut schedule = Schedule::new(everyone, rank as i32, context, number, made.memory);
         schedule.signature = self.signature;
         schedule.steps = made.steps.into();
@@ -83,10 +83,10 @@ impl Plan {
         HeldComm { handle: self.handle, comm: self.comm.clone() }
     }
 
-    fn start(&self) -> Result<Req, Failure> {
+    fn start(&self, number: i32) -> Result<Req, Failure> {
         let process = process()?;
         process.complete_released();
-        let id = process.engine().start(self.schedule());
+        let id = process.engine().start(self.schedule(number));
         Ok(Req::Active(id, self.held(), self.detail()))
     }
 
@@ -94,19 +94,20 @@ impl Plan {
     pub(crate) fn run(&self) -> super::error::Outcome {
         let process = process()?;
         process.complete_released();
-        let id = process.engine().start(self.schedule());
+        let id = process.engine().start(self.schedule(self.comm.next_call()));
         finish(id, &self.held(), self.detail()).map(drop)
     }
 
     /// Begins it.
     pub(crate) fn begin(&self, request: Ptr<Handle>) -> super::error::Outcome {
-        request.put(REQUESTS.add(self.start()?));
+        request.put(REQUESTS.add(self.start(self.comm.next_call())?));
         Ok(())
     }
 
     /// Makes a request that begins it when started.
     pub(crate) fn keep(self, request: Ptr<Handle>) {
-        let start = move || self.start();
+        let number = self.comm.next_persistent();
+        let start = move || self.start(number);
         request.put(REQUESTS.add(Req::Persistent(Arc::new(start), None)));
     }
 }

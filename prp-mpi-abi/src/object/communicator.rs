@@ -10,6 +10,10 @@ use prp_mpi::collective::intercommunicator::Sides;
 use super::{Attributes, Handle, Info};
 use crate::api::topology::Topology;
 
+/// Persistent operations have negative numbers, and calls others: the ranks may begin the two in
+/// different orders.
+const PERSISTENT: i32 = i32::MIN;
+
 /// World ranks by rank.
 pub(crate) type Group = Arc<[usize]>;
 
@@ -41,6 +45,8 @@ pub(crate) struct Comm {
     pub(crate) choices: Mutex<Choices>,
     /// Collective calls so far.
     pub(crate) calls: AtomicI32,
+    /// Persistent collective operations that were made so far.
+    pub(crate) persistent: AtomicI32,
 }
 
 /// A communicator that something under way uses, with the handle that the program has of it, or
@@ -81,6 +87,7 @@ impl Comm {
             is_early: AtomicBool::new(false),
             choices: Mutex::default(),
             calls: AtomicI32::new(0),
+            persistent: AtomicI32::new(0),
         }
     }
 
@@ -140,6 +147,12 @@ impl Comm {
 
     /// Number of the next collective call.
     pub(crate) fn next_call(&self) -> i32 {
-        self.calls.fetch_add(1, Ordering::Relaxed)
+        self.calls.fetch_add(1, Ordering::Relaxed) & i32::MAX
+    }
+
+    /// Number of the next persistent collective operation, for all of its starts: other ranks may
+    /// start several in another order, but make them in the same.
+    pub(crate) fn next_persistent(&self) -> i32 {
+        self.persistent.fetch_add(1, Ordering::Relaxed) | PERSISTENT
     }
 }

@@ -136,6 +136,22 @@ static void on(MPI_Comm comm) {
         CHECK(b == a * n);
     }
     MPI_Request_free(&requests[0]);
+    /* Started in another order on each rank, with calls in between. */
+    int d = 0, e = 0;
+    MPI_Bcast_init(&c, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &requests[0]);
+    MPI_Allreduce_init(&a, &b, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[1]);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &requests[2]);
+    for (a = 0; a < 4; a++) {
+        c = rank == 0 ? 70 + a : 0;
+        d = rank + a;
+        for (i = 0; i < 3; i++) {
+            MPI_Start(&requests[(i + rank + a) % 3]);
+            if (i == rank % 3) MPI_Iallreduce(&d, &e, 1, MPI_INT, MPI_MAX, comm, &requests[3]);
+        }
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        CHECK(b == a * n && c == 70 + a && e == n - 1 + a);
+    }
+    for (i = 0; i < 3; i++) MPI_Request_free(&requests[i]);
     free(all); free(other); free(counts); free(places);
 }
 
