@@ -1,5 +1,7 @@
 //! What ranks, agents and the launcher say to each other: frames on a byte stream.
 
+pub mod socket;
+
 use std::io::{self, Read, Write};
 
 /// What a frame is about.

@@ -1,7 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::{fs, io};
+use std::{env, fs, io};
 
 use clap::Parser;
 
@@ -10,7 +10,7 @@ use clap::Parser;
 #[command(version, about)]
 pub(crate) struct Arguments {
     /// Ranks; one for each node unless said otherwise
-    #[arg(short = 'n', visible_alias = "np")]
+    #[arg(short = 'n', long = "np")]
     pub(crate) ranks: Option<usize>,
     /// File of nodes, one a line, with the number of ranks behind the name if it is not one for all
     #[arg(long)]
@@ -21,6 +21,9 @@ pub(crate) struct Arguments {
     /// Command that runs another on a node, with {node} and {command}
     #[arg(long, default_value = "ssh {node} {command}")]
     pub(crate) launch: String,
+    /// Rank 0 reads nothing: standard input is left to others, as to a loop of a shell
+    #[arg(long)]
+    pub(crate) no_stdin: bool,
     /// Puts the rank before each line of output
     #[arg(long)]
     pub(crate) label: bool,
@@ -41,7 +44,18 @@ pub(crate) struct Node {
     pub(crate) ranks: usize,
 }
 
+/// The most ranks of a job.
+const MOST_RANKS: usize = 1 << 16;
+
 impl Arguments {
+    /// The words of this process, or none if they are wrong: then it has said so.
+    ///
+    /// # Errors
+    /// `InvalidInput` where `mpiexec` of others would take the words, in another meaning.
+    pub(crate) fn read() -> io::Result<Self> {
+        Ok(Self::parse_from(words(env::args_os().collect())?))
+    }
+
     /// The nodes, and how many ranks each has: in blocks, the first ones one more if it does not
     /// come out even.
     pub(crate) fn nodes(&self) -> io::Result<Vec<Node>> {
@@ -53,11 +67,17 @@ impl Arguments {
             named.extend(parse_hostfile(&text).map_err(invalid)?);
         }
         if named.is_empty() {
-            return Ok(vec![Node { name: None, ranks: self.ranks.unwrap_or(1) }]);
+            if let Some(path) = &self.hostfile {
+                return Err(invalid(format!("{path} names no node")));
+            }
+            let ranks = self.ranks.unwrap_or(1);
+            check_ranks(ranks)?;
+            return Ok(vec![Node { name: None, ranks }]);
         }
-        let fixed: usize = named.iter().map(|(_, n)| n).sum();
+        let fixed = named.iter().fold(0_usize, |sum, (_, n)| sum.saturating_add(*n));
         let open = named.iter().filter(|(_, n)| *n == 0).count();
-        let ranks = self.ranks.unwrap_or(fixed + open);
+        let ranks = self.ranks.unwrap_or_else(|| fixed.saturating_add(open));
+        check_ranks(ranks)?;
         if ranks < named.len() {
             return Err(invalid(format!("{ranks} ranks are too few for {} nodes", named.len())));
         }
@@ -81,6 +101,50 @@ impl Arguments {
 
 fn invalid(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text.into())
+}
+
+/// Some number of ranks, as many as can be named.
+fn check_ranks(ranks: usize) -> io::Result<()> {
+    match ranks {
+        0 => Err(invalid("a job has one rank at least")),
+        1..=MOST_RANKS => Ok(()),
+        _ => Err(invalid(format!("{ranks} ranks: a job has {MOST_RANKS} at most"))),
+    }
+}
+
+/// The words with those that only `mpiexec` of others has in the place of our own.
+///
+/// # Errors
+/// `InvalidInput` if the program would get words that are meant for the launcher.
+fn words(mut all: Vec<OsString>) -> io::Result<Vec<OsString>> {
+    const WITH_VALUE: [&str; 5] = ["-n", "--np", "--hostfile", "--node", "--launch"];
+    const ALONE: [&str; 7] =
+        ["--label", "--no-stdin", "--agent", "--help", "--version", "-h", "-V"];
+    let mut at = 1;
+    while let Some(word) = all.get_mut(at) {
+        if *word == "-np" {
+            *word = "--np".into();
+        } else if let Some(number) = word.to_str().and_then(|text| text.strip_prefix("-n"))
+            && number.starts_with(|c: char| c.is_ascii_digit())
+        {
+            *word = format!("--np={number}").into();
+        }
+        let Some(text) = word.to_str().filter(|text| text.starts_with('-')) else { break };
+        if text == "--" {
+            return Ok(all);
+        }
+        let name = text.split('=').next().unwrap_or_default();
+        if !WITH_VALUE.contains(&name) && !ALONE.contains(&name) {
+            return Err(invalid(format!("no option '{text}': see --help")));
+        }
+        at += if WITH_VALUE.contains(&text) { 2 } else { 1 };
+    }
+    if all.iter().skip(at).any(|word| word == ":") {
+        let text = "several programs, separated by ':', are not supported: start one that does what \
+                    its rank says (a program with the argument ':' stands behind '--')";
+        return Err(invalid(text));
+    }
+    Ok(all)
 }
 
 /// Nodes and their ranks, 0 where the file does not say. Blanks and a missing newline at the end

@@ -191,6 +191,11 @@ impl Job<'_> {
         }
         self.leave_agents();
         self.finish_output();
+        if let Some(error) = self.printer.queue().failed() {
+            self.printer.report(&format!("standard output: {error}: output is lost"));
+            self.finish_output();
+            self.ending.note(1);
+        }
         self.ending.status()
     }
 
@@ -273,7 +278,9 @@ impl Job<'_> {
                 let order = self.order(agent);
                 self.send(agent, &Frame::new(Topic::Start, 0, order.to_content()));
                 // Rank 0 is there from now on; what came before would be lost.
-                if agent == 0 && self.input.is_none() {
+                if agent == 0 && self.arguments.no_stdin {
+                    self.send(0, &Frame::new(Topic::Input, 0, []));
+                } else if agent == 0 && self.input.is_none() {
                     self.input = Some(input::read_on(self.watcher.clone()));
                 }
             }

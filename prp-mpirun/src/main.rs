@@ -17,11 +17,9 @@ mod sys;
 use std::io::{Write, stderr};
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let arguments = arguments::Arguments::parse();
-    let outcome = if arguments.agent { agent::run() } else { job::run(&arguments) };
+    let outcome = arguments::Arguments::read()
+        .and_then(|arguments| if arguments.agent { agent::run() } else { job::run(&arguments) });
     match outcome {
         Ok(status) => ExitCode::from(status),
         Err(e) => {

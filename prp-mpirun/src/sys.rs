@@ -1,5 +1,8 @@
-//! The only unsafe code of this crate: what a rank does before it becomes its program.
+//! The only unsafe code of this crate: what a rank does before it becomes its program, and what is
+//! asked before `main`.
 #![allow(unsafe_code, reason = "only the new process can set its own signal mask")]
+
+pub(crate) mod standard;
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;

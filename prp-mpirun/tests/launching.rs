@@ -557,3 +557,47 @@ fn agent__without_descriptors_says_so_and_goes_on_when_there_are_some() {
     while next_frame(&frames, Topic::Hello).rank != 99 {}
     drop(last);
 }
+
+/// What a shell prints on standard error, and its exit status.
+fn shell(script: &str) -> (Option<i32>, String) {
+    let output = Command::new("sh").args(["-c", script]).env("MPIRUN", PROGRAM).output();
+    let output = output.expect("sh runs");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn output__that_is_lost_is_told() {
+    for (to, error) in [("/dev/full", "ENOSPC"), ("&-", "EBADF")] {
+        let (status, errors) = shell(&format!("$MPIRUN -n 2 seq 1000 >{to}"));
+        assert_eq!(status, Some(1), "{to}: {errors}");
+        assert!(errors.contains("standard output") && errors.contains(error), "{to}: {errors}");
+        let (status, errors) = shell(&format!("$MPIRUN -n 2 true >{to}"));
+        assert_eq!((status, &*errors), (Some(0), ""), "{to}: nothing is printed");
+    }
+    // A reader that wants no more is no error.
+    let (status, errors) = shell("{ $MPIRUN -n 2 seq 1000; echo $? >&2; } | head -n 1");
+    assert_eq!((status, &*errors), (Some(0), "0\n"));
+}
+
+#[test]
+fn no_stdin__leaves_the_input_to_others() {
+    let script =
+        "printf '1\\n2\\n' | while read line; do $MPIRUN $OPTION -n 1 cat; echo $line >&2; done";
+    assert_eq!(shell(&format!("OPTION=--no-stdin; {script}")), (Some(0), "1\n2\n".to_owned()));
+    assert_eq!(shell(&format!("OPTION=; {script}")), (Some(0), "1\n".to_owned()));
+}
+
+#[test]
+fn words__of_other_launchers() {
+    let (status, errors) = shell("test \"$($MPIRUN -np 2 echo rank | wc -l)\" = 2");
+    assert_eq!(status, Some(0), "{errors}");
+    for (words, says) in [
+        ("-n 1 echo a : -n 1 echo b", "':'"),
+        ("-bind-to core echo a", "no option '-bind-to'"),
+        ("-n 99999999999 echo a", "65536"),
+        ("-n 0 echo a", "one rank"),
+    ] {
+        let (status, errors) = shell(&format!("$MPIRUN {words}"));
+        assert!(status == Some(1) && errors.contains(says), "{words}: {errors}");
+    }
+}

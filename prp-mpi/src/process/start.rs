@@ -21,7 +21,7 @@ use self::place::JobPosition;
 use self::pmi::Pmi;
 use super::wait::LONGEST_SLEEP;
 use super::{FIRST_NUMBER, HANG_SECONDS, Launcher, Process};
-use crate::control::{Frame, Topic, environment};
+use crate::control::{Frame, Topic, environment, socket};
 use crate::engine::Engine;
 use crate::link::Stream;
 use crate::sys::shared::Bell;
@@ -54,7 +54,7 @@ impl Process {
     }
 
     fn start_by_agent(place: JobPosition) -> io::Result<Arc<Self>> {
-        let mut control = UnixStream::connect(place.folder.join("agent"))?;
+        let mut control = socket::connect(&place.folder.join("agent"))?;
         Frame::new(Topic::Hello, place.rank, []).write(&mut control)?;
         let bell = Bell::new()?;
         let exchange = |card: &str| {

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use parking_lot::Mutex;
-use prp_mpi::control::{Frame, Topic, environment};
+use prp_mpi::control::{Frame, Topic, environment, socket};
 use tempfile::TempDir;
 
 use super::libraries::Libraries;
@@ -57,7 +57,7 @@ impl Ranks {
             }
             return Ok(ranks);
         }
-        let listener = UnixListener::bind(ranks.folder.path().join("agent"))?;
+        let listener = socket::bind(&ranks.folder.path().join("agent"))?;
         let readers: Readers = Arc::default();
         {
             let (streams, launcher, readers) =

@@ -15,6 +15,44 @@ fn nodes__ranks_are_in_blocks() {
 }
 
 #[test]
+fn nodes__absurd_numbers_are_errors() {
+    assert!(nodes(&["-n", "0"]).is_err());
+    assert_eq!(nodes(&["-n", "65536"]).unwrap(), [65536]);
+    assert!(nodes(&["-n", "65537"]).is_err());
+    assert!(nodes(&["-n", "99999999999", "--node", "a,b"]).is_err());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    for text in ["", "# none\n", "a 99999999999\n", "a 18446744073709551615\nb 2\n"] {
+        fs::write(path, text).unwrap();
+        assert!(nodes(&["--hostfile", path]).is_err(), "{text}");
+    }
+    fs::write(path, "a 2\n").unwrap();
+    assert_eq!(nodes(&["--hostfile", path]).unwrap(), [2]);
+}
+
+/// The words as they are parsed; nothing if they are refused.
+fn parsed(text: &str) -> Option<(Option<usize>, Vec<OsString>)> {
+    let all = text.split_whitespace().map(OsString::from).collect();
+    let parsed = Arguments::try_parse_from(words(all).ok()?).ok()?;
+    Some((parsed.ranks, parsed.program))
+}
+
+#[test]
+fn words__those_of_other_launchers_are_taken_or_refused() {
+    let program = |text: &str| text.split_whitespace().map(OsString::from).collect::<Vec<_>>();
+    assert_eq!(parsed("prp-mpirun -np 2 a -np 3"), Some((Some(2), program("a -np 3"))));
+    assert_eq!(parsed("prp-mpirun --np 2 a"), Some((Some(2), program("a"))));
+    assert_eq!(parsed("prp-mpirun -n2 a -x"), Some((Some(2), program("a -x"))));
+    assert_eq!(parsed("prp-mpirun --node -np a"), None);
+    assert_eq!(parsed("prp-mpirun -bind-to core a"), None);
+    assert_eq!(parsed("prp-mpirun -ppn 2 a"), None);
+    assert_eq!(parsed("prp-mpirun --oversubscribe a"), None);
+    assert_eq!(parsed("prp-mpirun --np=2 --label a"), Some((Some(2), program("a"))));
+    assert_eq!(parsed("prp-mpirun -n 1 a : -n 1 b"), None);
+    assert_eq!(parsed("prp-mpirun -n 1 -- a : b"), Some((Some(1), program("a : b"))));
+}
+
+#[test]
 fn hostfile__what_others_stumble_over() {
     let text = "# nodes\nalpha\n\n  beta-2   3 # two blanks\ngamma slots=2";
     let parsed = parse_hostfile(text).unwrap();

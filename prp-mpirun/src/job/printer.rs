@@ -13,6 +13,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::write;
 use parking_lot::{Condvar, Mutex};
 
+use crate::sys::standard;
+
 /// Bytes that may wait before ranks that write more have to wait, too.
 const ROOM: usize = 1 << 20;
 
@@ -34,6 +36,8 @@ pub(crate) struct Queue {
 struct State {
     bytes: usize,
     has_no_limit: bool,
+    /// Why the output of ranks is not written any more.
+    failed: Option<Errno>,
 }
 
 impl Printer {
@@ -45,8 +49,22 @@ impl Printer {
         thread::spawn(move || {
             let (output, errors) = (stdout(), stderr());
             for (is_error, bytes) in receiver {
-                write_all(if is_error { errors.as_fd() } else { output.as_fd() }, &bytes);
-                written.state.lock().bytes -= bytes.len();
+                let done = match is_error {
+                    true => write_all(errors.as_fd(), &bytes),
+                    false if standard::was_output_closed() => Err(Errno::EBADF),
+                    false => write_all(output.as_fd(), &bytes),
+                };
+                let mut state = written.state.lock();
+                // The user may read no more than the beginning, and needs no word about errors
+                // that cannot be printed.
+                if let Err(error) = done
+                    && error != Errno::EPIPE
+                    && !is_error
+                {
+                    state.failed.get_or_insert(error);
+                }
+                state.bytes -= bytes.len();
+                drop(state);
                 written.changed.notify_all();
             }
         });
@@ -77,6 +95,11 @@ impl Queue {
         self.changed.wait_while(&mut state, |s| s.bytes > ROOM && !s.has_no_limit);
     }
 
+    /// Why output of ranks was not written, unless all was, or its reader is gone.
+    pub(crate) fn failed(&self) -> Option<Errno> {
+        self.state.lock().failed
+    }
+
     /// A job that ends waits for nothing: all output is taken.
     pub(crate) fn lift_limit(&self) {
         self.state.lock().has_no_limit = true;
@@ -90,8 +113,8 @@ impl Queue {
     }
 }
 
-/// Writes all, unless the reader is gone: that does not end the job.
-fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) {
+/// Writes all, unless that fails: it does not end the job.
+fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match write(to, bytes) {
             Ok(n) => bytes = &bytes[n..],
@@ -101,7 +124,8 @@ fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) {
                 let mut writable = [PollFd::new(to, PollFlags::POLLOUT)];
                 let _ = poll(&mut writable, PollTimeout::NONE);
             }
-            Err(_) => return,
+            Err(error) => return Err(error),
         }
     }
+    Ok(())
 }

@@ -2,7 +2,6 @@
 
 use std::env;
 use std::io::{self, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use prp_sock::{PrpListener, PrpStream};
 
 use super::card::{BusinessCard, Secret};
 use super::local;
-use crate::control::environment;
+use crate::control::{environment, socket};
 use crate::link::Stream;
 use crate::sys::shared::Bell;
 
@@ -54,8 +53,8 @@ impl JobPosition {
         exchange: impl FnOnce(&str) -> io::Result<Vec<String>>,
         bell: &Bell,
     ) -> io::Result<Vec<Option<Stream>>> {
-        let socket = self.folder.join(format!("rank-{}", self.rank));
-        let meeting = UnixListener::bind(&socket)?;
+        let path = self.folder.join(format!("rank-{}", self.rank));
+        let meeting = socket::bind(&path)?;
         let here = self.nodes.iter().filter(|&&n| n == self.nodes[self.rank]).count();
         let is_spread = self.nodes.iter().any(|n| *n != self.nodes[self.rank]);
         let remote = is_spread.then(|| PrpListener::bind("self:0")).transpose()?;
@@ -64,12 +63,12 @@ impl JobPosition {
             Some(listener) => Some(listener.local_addr()?),
             None => None,
         };
-        let cards = exchange(&BusinessCard::new(address, secret, &socket).to_string())?;
+        let cards = exchange(&BusinessCard::new(address, secret, &path).to_string())?;
         let mut streams: Vec<Option<Stream>> = self.nodes.iter().map(|_| None).collect();
         for (rank, slot) in streams.iter_mut().enumerate().take(self.rank) {
             let card: BusinessCard = cards.get(rank).map_or("", String::as_str).parse()?;
             *slot = Some(if self.is_here(rank) {
-                let stream = UnixStream::connect(card.socket())?;
+                let stream = socket::connect(card.socket())?;
                 Stream::Local(local::introduce(&stream, self.rank, here, bell)?)
             } else {
                 let mut stream = PrpStream::connect(card.address())
@@ -95,7 +94,7 @@ impl JobPosition {
             place(&mut streams, rank, Stream::Remote(stream))?;
             missing -= 1;
         }
-        let _ = std::fs::remove_file(socket);
+        let _ = std::fs::remove_file(path);
         Ok(streams)
     }
 

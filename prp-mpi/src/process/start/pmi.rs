@@ -53,7 +53,13 @@ impl Pmi {
         if rank >= size {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "PMI_RANK is wrong"));
         }
-        let stream = descriptors::inherited(i32::try_from(fd).unwrap_or(-1))?;
+        let stream = descriptors::inherited(i32::try_from(fd).unwrap_or(-1)).map_err(|e| {
+            let text = format!(
+                "PMI_FD={fd}, which a launcher has set, is no open descriptor: {e}; keep it open in the \
+                 programs between (Python: subprocess with close_fds=False), or unset PMI_FD"
+            );
+            io::Error::new(e.kind(), text)
+        })?;
         // Only srun names the job.
         let job = env::var("PMI_JOBID").ok();
         let version = if job.is_some() { Version::Two } else { Version::One };
