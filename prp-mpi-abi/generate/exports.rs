@@ -151,11 +151,40 @@ fn export(
     let is_value = prototype.result != "int" || prototype.name.ends_with("_toint");
     let result = rust_type(&prototype.result);
     let does = format!("api::{}({arguments}){}", binding.function, binding.then);
-    let body = if is_value { does } else { format!("call({:?}, || {does})", prototype.name) };
+    let body = if is_value {
+        does
+    } else {
+        format!("call({:?}, || {})", prototype.name, checked(prototype, &does))
+    };
     let _ = writeln!(
         text,
         "#[unsafe(no_mangle)] extern \"C\" fn {name}({parameters}) -> {result} {{ {body} }}"
     );
+}
+
+/// A call that fails where there is no place for a result, and leaves no handle of an object that
+/// was not made.
+fn checked(of: &Prototype, does: &str) -> String {
+    let results = of.parameters.iter().zip(&of.is_result).filter(|(_, is_result)| **is_result);
+    let results: Vec<_> = results.map(|(parameter, _)| parameter).collect();
+    if results.is_empty() {
+        return does.to_owned();
+    }
+    let places: Vec<_> =
+        results.iter().map(|(_, name)| format!("({name:?}, _{name}.is_null())")).collect();
+    let comm = of.parameters.iter().find(|(kind, _)| kind == "MPI_Comm");
+    let comm = comm.map_or_else(|| "Handle::SELF".to_owned(), |(_, name)| format!("_{name}"));
+    let mut nothing = String::new();
+    for (kind, name) in results {
+        let null = match kind.as_str() {
+            "MPI_Comm*" if name != "comm" => "COMM_NULL",
+            "MPI_Datatype*" if name.starts_with("new") => "DATATYPE_NULL",
+            "MPI_Group*" if name.starts_with("new") => "GROUP_NULL",
+            _ => continue,
+        };
+        let _ = write!(nothing, ".inspect_err(|_| _{name}.put(Handle::{null}))");
+    }
+    format!("{{ check_results({comm}, &[{}])?; {does}{nothing} }}", places.join(", "))
 }
 
 /// Which functions there are, as a table for people.

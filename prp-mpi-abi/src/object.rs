@@ -4,9 +4,11 @@ mod attributes;
 mod communicator;
 mod table;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
 use prp_mpi::datatype::{Basic, Class, Constructor, Datatype};
 use prp_mpi::matching::MessageId;
 use prp_mpi::operation::Operation;
@@ -61,6 +63,8 @@ pub(crate) struct Key {
     pub(crate) copy: Callback,
     pub(crate) delete: Callback,
     pub(crate) extra: Address,
+    /// The program has freed it: attributes that were set by it still have it.
+    pub(crate) is_freed: bool,
 }
 
 /// A request.
@@ -173,7 +177,7 @@ pub(crate) const BASICS: [(usize, &str, Class, u8); 52] = {
         (0x20e, "MPI_UNSIGNED_LONG", Unsigned, 8),
         (0x20f, "MPI_UNSIGNED_LONG_LONG", Unsigned, 8),
         (0x210, "MPI_FLOAT", Float, 4),
-        (0x212, "MPI_C_FLOAT_COMPLEX", Complex, 8),
+        (0x212, "MPI_C_COMPLEX", Complex, 8),
         (0x213, "MPI_CXX_FLOAT_COMPLEX", Complex, 8),
         (0x214, "MPI_DOUBLE", Float, 8),
         (0x216, "MPI_C_DOUBLE_COMPLEX", Complex, 16),
@@ -281,9 +285,24 @@ pub(crate) fn hold_datatype(handle: Handle) -> Option<Arc<()>> {
     TYPES.with(handle, |t| t.hold.clone())
 }
 
+/// The names that the program has given to predefined datatypes.
+static GIVEN_NAMES: Mutex<BTreeMap<Handle, String>> = Mutex::new(BTreeMap::new());
+
+/// Gives a datatype a name.
+pub(crate) fn name_datatype(handle: Handle, name: String) {
+    if handle.0 < Handle::FIRST {
+        GIVEN_NAMES.lock().insert(handle, name);
+    } else {
+        TYPES.with(handle, |t| t.name = name);
+    }
+}
+
 /// The name of a datatype.
 pub(crate) fn datatype_name(handle: Handle) -> Option<String> {
     if handle.0 < Handle::FIRST {
+        if let Some(given) = GIVEN_NAMES.lock().get(&handle) {
+            return Some(given.clone());
+        }
         let index = handle.0.checked_sub(0x200)?;
         return PREDEFINED.get(index)?.as_ref().map(|t| t.name.clone());
     }

@@ -32,10 +32,13 @@ prp_tests::main! {
         rank__that_dies_ends_the_job_and_is_named,
         rank__that_is_killed_at_any_time_ends_the_job,
         sessions__errors_are_their_own,
+        sessions__the_level_of_threads_is_asked_for_and_told,
         sessions__one_after_the_other,
         sessions__one_that_is_left_open_is_named,
         sessions__two_nodes,
         start__a_node_that_cannot_be_reached_is_named,
+        start__a_descriptor_of_a_launcher_that_is_closed_is_named,
+        start__in_a_folder_with_a_long_name,
         start__more_ranks_than_processors,
         stress__on_a_link_that_loses_frames,
         threads__of_a_rank_call_at_the_same_time,
@@ -201,6 +204,9 @@ fn objects__of_one_rank() {
         "external",
         "freed",
         "nothing",
+        "names",
+        "results",
+        "keys",
     ];
     for kind in kinds {
         check(&run(&["-n", "1"], "objects", kind), "all well");
@@ -215,6 +221,10 @@ const SESSIONS: [&str; 4] = ["again", "alone", "around", "last_words"];
 
 fn sessions__errors_are_their_own() {
     check(&run(&["-n", "2"], "sessions", "wrong"), "all well");
+}
+
+fn sessions__the_level_of_threads_is_asked_for_and_told() {
+    check(&run(&["-n", "2"], "sessions", "threads"), "all well");
 }
 
 fn sessions__one_after_the_other() {
@@ -340,6 +350,7 @@ fn rank__that_dies_ends_the_job_and_is_named() {
         ("kill", 137, "rank 1 was killed by SIGKILL"),
         ("exit", 7, "rank 1 exited with status 7"),
         ("leave", 1, "rank 1 exited without calling MPI_Finalize"),
+        ("late", 1, "MPI_Barrier: called after MPI_Finalize"),
         ("abort", 9, "rank 1 ended the job: MPI_Abort with status 9"),
         ("window", 1, "MPI_Win_create: prp-mpi does not implement this function"),
     ];
@@ -373,5 +384,19 @@ fn words__need_not_be_text() {
     // A single process, with the environment variables of another launcher.
     let mut alone = Command::new(&program);
     check_failed(&output(alone.env("PMIX_RANK", "0")), 1, &["prp-mpirun -n N"]);
+}
+
+fn start__a_descriptor_of_a_launcher_that_is_closed_is_named() {
+    let mut alone = Command::new(BUILT.join("point_to_point"));
+    alone.env("PMI_FD", "999").env("PMI_RANK", "0").env("PMI_SIZE", "1");
+    check_failed(&output(&mut alone), 1, &["PMI_FD=999", "unset PMI_FD"]);
+}
+
+fn start__in_a_folder_with_a_long_name() {
+    let folder = BUILT.join("x".repeat(120));
+    std::fs::create_dir_all(&folder).expect("the folder can be written");
+    let mut launcher = Command::new(PROGRAMS.join("prp-mpirun"));
+    launcher.args(["-n", "3"]).arg(BUILT.join("point_to_point")).env("TMPDIR", &folder);
+    check(&output(&mut launcher), "all well");
     check_failed(&output(alone.env("SLURM_STEP_NUM_TASKS", "2")), 1, &["srun --mpi=pmi2"]);
 }

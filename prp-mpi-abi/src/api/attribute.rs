@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::LazyLock;
 
 use super::environment::{comm_of, process};
-use super::error::{Class, Failure, LAST_USED, Outcome, fail};
+use super::error::{Class, Failure, LAST_USED, Outcome};
 use crate::object::{Attributes, Handle, KEYS, Key, with_attributes_of_type};
 use crate::sys::callback::Callback;
 use crate::sys::pointer::{Address, Ptr};
@@ -35,7 +35,7 @@ fn predefined(key: c_int) -> Option<usize> {
 }
 
 fn create(copy: Callback, delete: Callback, key: Ptr<c_int>, extra: Address) -> Outcome {
-    let handle = KEYS.add(Key { copy, delete, extra });
+    let handle = KEYS.add(Key { copy, delete, extra, is_freed: false });
     key.put(handle.0 as c_int);
     Ok(())
 }
@@ -63,17 +63,31 @@ impl AttributeOwner {
         }
     }
 
+    /// The communicator that failures are of.
+    const fn comm(self) -> Handle {
+        match self {
+            Self::Comm(handle) => handle,
+            Self::Type(_) => Handle::SELF,
+        }
+    }
+
     /// What a function of the application has returned: a failure is the communicator's, or that of
     /// `MPI_COMM_SELF`.
     fn outcome(self, code: c_int) -> Outcome {
-        let comm = match self {
-            Self::Comm(handle) => handle,
-            Self::Type(_) => Handle::SELF,
-        };
         if code == 0 {
             return Ok(());
         }
-        Err(Failure::with_code(code, comm, "a function of an attribute failed"))
+        Err(Failure::with_code(code, self.comm(), "a function of an attribute failed"))
+    }
+
+    /// Checks a key that the program has passed.
+    fn check(self, key: c_int) -> Outcome {
+        let text = match key_of(key) {
+            Ok(found) if !found.is_freed => return Ok(()),
+            _ if predefined(key).is_some() => "a predefined attribute cannot be changed",
+            _ => "no such attribute key",
+        };
+        Err(Failure::new(Class::Keyval, self.comm(), text))
     }
 
     /// Tells the application that a value goes, which may refuse.
@@ -86,7 +100,7 @@ impl AttributeOwner {
     }
 
     fn set(self, key: c_int, value: Address) -> Outcome {
-        key_of(key)?;
+        self.check(key)?;
         if let Some(old) = self.with(|all| all.get(key))? {
             self.let_go(key, old)?;
         }
@@ -94,14 +108,15 @@ impl AttributeOwner {
     }
 
     fn get(self, key: c_int, value: Address, flag: Ptr<c_int>) -> Outcome {
-        key_of(key)?;
+        self.check(key)?;
         put_found(self.with(|all| all.get(key))?, value, flag);
         Ok(())
     }
 
     fn delete(self, key: c_int) -> Outcome {
+        self.check(key)?;
         let Some(old) = self.with(|all| all.get(key))? else {
-            return fail(Class::Keyval, "no such attribute");
+            return Err(Failure::new(Class::Keyval, self.comm(), "no such attribute"));
         };
         self.let_go(key, old)?;
         self.with(|all| all.remove(key))
@@ -181,6 +196,7 @@ pub(crate) fn keyval_create(
 /// Attributes may still have the key: it stays until the end.
 pub(crate) fn comm_free_keyval(key: Ptr<c_int>) -> Outcome {
     key_of(key.get())?;
+    KEYS.with(Handle(key.get() as usize), |found| found.is_freed = true);
     key.put(INVALID);
     Ok(())
 }

@@ -303,6 +303,7 @@ pub(crate) fn type_get_name(datatype: Handle, name: Ptr<c_char>, length: Ptr<c_i
 }
 
 pub(crate) fn type_set_name(datatype: Handle, name: Ptr<c_char>) -> Outcome {
-    let text = name.text();
-    TYPES.with(datatype, |t| t.name = text).map_or_else(|| known(datatype).map(drop), Ok)
+    known(datatype)?;
+    object::name_datatype(datatype, name.text());
+    Ok(())
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use prp_mpi::process::Process;
 
 use super::error::{Class, Failure, Outcome, fail};
-use crate::object::{COMMS, Comm, Handle, REQUESTS};
+use crate::object::{COMMS, Comm, Handle, REQUESTS, SESSIONS};
 use crate::sys::pointer::{Address, Ptr};
 
 /// What there is between the beginning and the end.
@@ -56,6 +56,11 @@ pub(crate) fn comm_of(handle: Handle) -> Result<Arc<Comm>, Failure> {
 /// Whether the program is between `MPI_Init` and `MPI_Finalize`.
 pub(crate) fn is_in_world() -> bool {
     IS_INITIALIZED.load(Ordering::SeqCst) && !IS_FINALIZED.load(Ordering::SeqCst)
+}
+
+/// Whether the program has called `MPI_Finalize`, and has no session.
+pub(crate) fn is_over() -> bool {
+    IS_FINALIZED.load(Ordering::Relaxed) && SESSIONS.len() == 0
 }
 
 /// Wires this process up, once. One that has ended its last session is in the job again.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use parking_lot::Mutex;
 
-use super::environment::{comm, process};
+use super::environment::{comm, is_over, process};
 use crate::object::{Comm, ERRHANDLERS, Handle, HeldComm, within_callback};
 use crate::sys::callback::Callback;
 use crate::sys::pointer::Ptr;
@@ -97,12 +97,44 @@ pub(crate) fn current_call() -> &'static str {
     CALL.get()
 }
 
+/// Whether a function may also be called when MPI is over: these concern no communicator.
+fn is_for_ever(name: &str) -> bool {
+    const FIRST_WORDS: [&str; 8] = [
+        "MPI_Abi_",
+        "MPI_Add_error_",
+        "MPI_Errhandler_",
+        "MPI_Error_",
+        "MPI_Get_",
+        "MPI_Info_",
+        "MPI_Remove_error_",
+        "MPI_Session_",
+    ];
+    FIRST_WORDS.iter().any(|words| name.starts_with(words))
+        || name.ends_with("_create_errhandler")
+        || matches!(name, "MPI_Initialized" | "MPI_Finalized" | "MPI_Abort")
+}
+
 /// Does what a function of the standard does; its error code.
 pub(crate) fn call(name: &'static str, does: impl FnOnce() -> Outcome) -> c_int {
     CALL.set(name);
+    if is_over() && !is_for_ever(name) {
+        let text = "called after MPI_Finalize, with no session";
+        end(name, &Failure::new(Class::Other, Handle::SELF, text));
+    }
     match does() {
         Ok(()) => 0,
         Err(failure) => handle(name, &failure),
+    }
+}
+
+/// Fails if the program has passed no place for a result: names of parameters, and whether there is
+/// none.
+pub(crate) fn check_results(comm: Handle, results: &[(&str, bool)]) -> Outcome {
+    match results.iter().find(|(_, is_null)| *is_null) {
+        Some((name, _)) => {
+            Err(Failure::new(Class::Arg, comm, format!("no place for the result '{name}'")))
+        }
+        None => Ok(()),
     }
 }
 

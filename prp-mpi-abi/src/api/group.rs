@@ -190,13 +190,7 @@ pub(crate) fn group_from_session_pset(
     name: Ptr<std::ffi::c_char>,
     group: Ptr<Handle>,
 ) -> Outcome {
-    let handler = super::session::handler_of(session)?;
-    let process = process()?;
-    match name.text().as_str() {
-        "mpi://WORLD" => put((0..process.size()).collect(), group),
-        "mpi://SELF" => put(vec![process.rank()], group),
-        _ => return Err(super::session::no_such_set(session, handler)),
-    }
+    put(super::session::ranks_of_set(session, name)?, group);
     Ok(())
 }
 

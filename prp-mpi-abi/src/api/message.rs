@@ -88,7 +88,12 @@ fn part(
     if !(tag >= 0 || is_receive && tag == ANY_TAG || peer == PROC_NULL) {
         return Err(Failure::new(Class::Tag, handle, format!("tag {tag} is negative")));
     }
-    let region = region(buffer, count, datatype, handle)?;
+    let region = if peer == PROC_NULL && datatype == Handle::DATATYPE_NULL {
+        // Nothing is sent to nobody: many programs pass no datatype then.
+        Region::owned(0)
+    } else {
+        region(buffer, count, datatype, handle)?
+    };
     Ok(Part { of: HeldComm { handle, comm }, region, peer, tag })
 }
 

@@ -7,7 +7,29 @@ use super::error::{Class, Failure, Outcome, current_call, fail, handle_by};
 use crate::object::{Handle, INFOS, Info, SESSIONS};
 use crate::sys::pointer::Ptr;
 
-pub(crate) fn session_init(_info: Handle, handler: Handle, session: Ptr<Handle>) -> Outcome {
+/// The key of the info of a session that asks for a level of threads, and says what there is.
+const THREAD_LEVEL: &str = "thread_level";
+
+/// The levels that a program may ask for.
+const LEVELS: [&str; 4] =
+    ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", PROVIDED];
+
+/// What each session gets.
+const PROVIDED: &str = "MPI_THREAD_MULTIPLE";
+
+pub(crate) fn session_init(info: Handle, handler: Handle, session: Ptr<Handle>) -> Outcome {
+    let failure = |class, text: String| Failure {
+        handler: Some(handler),
+        ..Failure::new(class, Handle::SELF, text)
+    };
+    if info != Handle::INFO_NULL {
+        let asked = INFOS.with(info, |all| value_of(all, THREAD_LEVEL));
+        let asked = asked.ok_or_else(|| failure(Class::Info, "no such info".to_owned()))?;
+        if let Some(level) = asked.filter(|level| !LEVELS.contains(&level.as_str())) {
+            let text = format!("'{level}' is no level of threads: {}", LEVELS.join(", "));
+            return Err(failure(Class::InfoValue, text));
+        }
+    }
     begin()?;
     process()?.share();
     session.put(SESSIONS.add(handler));
@@ -31,8 +53,24 @@ pub(crate) fn session_get_num_psets(session: Handle, _info: Handle, count: Ptr<c
     Ok(())
 }
 
+fn value_of(info: &Info, key: &str) -> Option<String> {
+    info.iter().find(|(k, _)| k == key).map(|(_, value)| value.clone())
+}
+
 /// The process sets that there always are.
 pub(crate) const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// The world ranks of a process set, whose name is a URI: upper and lower case are the same.
+pub(crate) fn ranks_of_set(session: Handle, name: Ptr<c_char>) -> Result<Vec<usize>, Failure> {
+    let handler = handler_of(session)?;
+    let process = process()?;
+    let name = name.text();
+    match PROCESS_SETS.iter().position(|set| set.eq_ignore_ascii_case(&name)) {
+        Some(0) => Ok((0..process.size()).collect()),
+        Some(_) => Ok(vec![process.rank()]),
+        None => Err(no_such_set(session, handler)),
+    }
+}
 
 pub(crate) fn session_get_nth_pset(
     session: Handle,
@@ -55,7 +93,7 @@ pub(crate) fn session_get_nth_pset(
 
 pub(crate) fn session_get_info(session: Handle, info: Ptr<Handle>) -> Outcome {
     handler_of(session)?;
-    info.put(INFOS.add(Info::new()));
+    info.put(INFOS.add(vec![(THREAD_LEVEL.to_owned(), PROVIDED.to_owned())]));
     Ok(())
 }
 
@@ -65,18 +103,13 @@ pub(crate) fn session_get_pset_info(
     name: Ptr<c_char>,
     info: Ptr<Handle>,
 ) -> Outcome {
-    let handler = handler_of(session)?;
-    let size = match name.text().as_str() {
-        "mpi://WORLD" => process()?.size(),
-        "mpi://SELF" => 1,
-        _ => return Err(no_such_set(session, handler)),
-    };
+    let size = ranks_of_set(session, name)?.len();
     info.put(INFOS.add(vec![("mpi_size".to_owned(), size.to_string())]));
     Ok(())
 }
 
 /// A failure of a session, which goes to its own error handler.
-pub(crate) fn no_such_set(session: Handle, handler: Handle) -> Failure {
+fn no_such_set(session: Handle, handler: Handle) -> Failure {
     let failure = Failure::new(Class::Arg, session, "no such process set");
     Failure { handler: Some(handler), ..failure }
 }

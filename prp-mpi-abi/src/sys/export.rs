@@ -13,7 +13,7 @@ use std::ffi::{c_char, c_int};
 use super::callback::{Callback, Combiner, CommCopy, CommDelete, LargeUserFunction, UserFunction};
 use super::pointer::{Address, Counts, Ptr, Status};
 use crate::api;
-use crate::api::error::{call, refuse};
+use crate::api::error::{call, check_results, refuse};
 use crate::object::Handle;
 
 include!(concat!(env!("OUT_DIR"), "/exports.rs"));

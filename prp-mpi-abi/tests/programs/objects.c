@@ -462,6 +462,69 @@ static void freed(void) {
     CHECK(mallinfo2().uordblks <= before + MOST * TIMES);
 }
 
+static void check_name(MPI_Datatype type, const char *expected) {
+    char name[MPI_MAX_OBJECT_NAME];
+    int length;
+    MPI_Type_get_name(type, name, &length);
+    CHECK(!strcmp(name, expected) && length == (int)strlen(expected));
+}
+
+/* Predefined datatypes have names, and may be given others. */
+static void names(void) {
+    MPI_Datatype type;
+    check_name(MPI_C_COMPLEX, "MPI_C_COMPLEX");
+    check_name(MPI_INT, "MPI_INT");
+    MPI_Type_set_name(MPI_INT, "int");
+    check_name(MPI_INT, "int");
+    check_name(MPI_LONG, "MPI_LONG");
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    check_name(type, "");
+    MPI_Type_set_name(type, "two");
+    check_name(type, "two");
+    MPI_Type_free(&type);
+}
+
+/* A place for a result that is none, and the results of calls that fail. */
+static void results(void) {
+    MPI_Comm comm = MPI_COMM_SELF;
+    MPI_Datatype type = MPI_INT;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CHECK(MPI_Comm_size(MPI_COMM_WORLD, NULL) == MPI_ERR_ARG);
+    CHECK(MPI_Comm_dup(MPI_COMM_WORLD, NULL) == MPI_ERR_ARG);
+    CHECK(MPI_Type_contiguous(2, MPI_INT, NULL) == MPI_ERR_ARG);
+    CHECK(MPI_Type_size_c(MPI_INT, NULL) == MPI_ERR_ARG);
+    CHECK(MPI_Abi_get_version(NULL, NULL) == MPI_ERR_ARG);
+    CHECK(MPI_Ibarrier(MPI_COMM_WORLD, NULL) == MPI_ERR_ARG);
+    CHECK(MPI_Comm_free(NULL) == MPI_ERR_ARG);
+    CHECK(MPI_Comm_get_name(MPI_COMM_WORLD, NULL, NULL) == MPI_ERR_ARG);
+    CHECK(MPI_Cart_create(MPI_COMM_WORLD, 1, (int[]){99}, (int[]){0}, 0, &comm) != MPI_SUCCESS);
+    CHECK(comm == MPI_COMM_NULL);
+    CHECK(MPI_Type_contiguous(-1, MPI_INT, &type) == MPI_ERR_COUNT && type == MPI_DATATYPE_NULL);
+    CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &comm) == MPI_SUCCESS);
+    CHECK(MPI_Comm_free(&comm) == MPI_SUCCESS && comm == MPI_COMM_NULL);
+    CHECK(MPI_Recv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+static int in_vain(MPI_Comm comm, int key, void *value, void *extra) {
+    return (void)comm, (void)key, (void)value, (void)extra, MPI_SUCCESS;
+}
+
+/* Keys that no attribute can be set by: the error is the communicator's. */
+static void keys(void) {
+    int key, freed, flag;
+    void *value = &key;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CHECK(MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_TAG_UB, value) == MPI_ERR_KEYVAL);
+    CHECK(MPI_Comm_delete_attr(MPI_COMM_WORLD, MPI_TAG_UB) == MPI_ERR_KEYVAL);
+    CHECK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_KEYVAL_INVALID, &value, &flag) == MPI_ERR_KEYVAL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, in_vain, &key, NULL);
+    freed = key;
+    CHECK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, value) == MPI_SUCCESS);
+    CHECK(MPI_Comm_free_keyval(&freed) == MPI_SUCCESS && freed == MPI_KEYVAL_INVALID);
+    CHECK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, value) == MPI_ERR_KEYVAL);
+}
+
 int main(int argc, char **argv) {
     static const struct { const char *name; void (*check)(void); } all[] = {
         {"padding", padding}, {"locations", locations}, {"backwards", backwards},
@@ -470,6 +533,7 @@ int main(int argc, char **argv) {
         {"attributes_of_predefined_types", attributes_of_predefined_types},
         {"generalized", generalized}, {"elements", elements}, {"dimensions", dimensions},
         {"errors", errors}, {"errors_of_freed", errors_of_freed}, {"external", external}, {"freed", freed}, {"nothing", nothing},
+        {"names", names}, {"results", results}, {"keys", keys},
     };
     int found = 0, provided, level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);

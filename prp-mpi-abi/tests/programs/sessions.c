@@ -91,6 +91,27 @@ static void last_words(int rank) {
     MPI_Session_finalize(&own);
 }
 
+/* The info of a session asks for a level of threads, and says which one there is. */
+static void threads(void) {
+    MPI_Session own;
+    MPI_Info asked, told;
+    char level[MPI_MAX_INFO_VAL];
+    int room = sizeof level, is_there = 0;
+    MPI_Info_create(&asked);
+    MPI_Info_set(asked, "thread_level", "MPI_THREAD_FUNNELED");
+    CHECK(MPI_Session_init(asked, MPI_ERRORS_RETURN, &own) == MPI_SUCCESS);
+    MPI_Session_get_info(own, &told);
+    MPI_Info_get_string(told, "thread_level", &room, level, &is_there);
+    CHECK(is_there && !strcmp(level, "MPI_THREAD_MULTIPLE"));
+    MPI_Info_free(&told);
+    MPI_Session_finalize(&own);
+    MPI_Info_set(asked, "thread_level", "NO_SUCH_LEVEL");
+    CHECK(MPI_Session_init(asked, MPI_ERRORS_RETURN, &own) == MPI_ERR_INFO_VALUE);
+    MPI_Info_free(&asked);
+    CHECK(MPI_Session_init(asked, MPI_ERRORS_RETURN, &own) == MPI_SUCCESS);
+    MPI_Session_finalize(&own);
+}
+
 static int errors;
 
 static void count(MPI_Session *session, int *code, ...) {
@@ -110,6 +131,8 @@ static void wrong(void) {
     CHECK(MPI_Session_get_nth_pset(own, MPI_INFO_NULL, 99, &length, NULL) == MPI_ERR_ARG && errors == 1);
     CHECK(MPI_Session_get_pset_info(own, "none", &info) == MPI_ERR_ARG && errors == 2);
     CHECK(MPI_Group_from_session_pset(own, "none", &group) == MPI_ERR_ARG && errors == 3);
+    CHECK(MPI_Group_from_session_pset(own, "MPI://world", &group) == MPI_SUCCESS);
+    MPI_Group_free(&group);
     MPI_Session_set_errhandler(own, MPI_ERRORS_RETURN);
     CHECK(MPI_Group_from_session_pset(own, "none", &group) == MPI_ERR_ARG && errors == 3);
     MPI_Session_finalize(&own);
@@ -129,6 +152,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(what, "last_words")) last_words(rank);
     else if (!strcmp(what, "leave")) begin();
     else if (!strcmp(what, "wrong")) wrong();
+    else if (!strcmp(what, "threads")) threads();
     else return 2;
     if (!rank) puts("all well");
     return 0;

@@ -39,5 +39,16 @@ int main(int argc, char **argv) {
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
+    /* These may be called at any time. */
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int is_over = 0;
+    MPI_Info info;
+    MPI_Finalized(&is_over);
+    MPI_Get_library_version(text, &size);
+    MPI_Error_string(MPI_ERR_COMM, text, &size);
+    MPI_Info_create(&info);
+    MPI_Info_free(&info);
+    if (!is_over) return 3;
+    if (!strcmp(what, "late") && rank == 1) MPI_Barrier(MPI_COMM_WORLD);
     return 0;
 }
