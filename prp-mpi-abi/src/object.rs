@@ -259,7 +259,7 @@ static PREDEFINED: LazyLock<Vec<Option<Typed>>> = LazyLock::new(|| {
     for (handle, name, value, index, at) in PAIRS {
         let [value, index] = [value, index].map(|handle| Datatype::of(basic_of(handle)));
         let pair = Datatype::structure([(0, 1, &value), (at, 1, &index)]);
-        all[handle - 0x200] = Some(typed(name, pair));
+        all[handle - 0x200] = pair.map(|pair| typed(name, pair));
     }
     all
 });

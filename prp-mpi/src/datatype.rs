@@ -1,6 +1,10 @@
 //! What the elements of a buffer are and how they lie in memory.
 
+mod layout;
+
 use std::sync::Arc;
+
+use self::layout::{Builder, Facts, Layout, Part};
 
 /// A kind of element that MPI knows by itself.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Hash)]
@@ -86,12 +90,6 @@ pub struct Run {
     pub count: usize,
 }
 
-impl Run {
-    const fn bytes(&self) -> usize {
-        self.count * self.basic.size as usize
-    }
-}
-
 /// How a datatype was made, for those who ask.
 #[derive(Clone, Debug, Default)]
 pub struct Constructor {
@@ -105,13 +103,12 @@ pub struct Constructor {
     pub datatypes: Vec<(usize, Arc<Datatype>)>,
 }
 
-/// A datatype: which elements, where.
+/// A datatype: which elements, where. It takes as much memory as what the program has told of it.
 #[derive(Clone, Debug)]
 pub struct Datatype {
-    runs: Vec<Run>,
-    /// Bytes before each run when packed.
-    before: Vec<usize>,
-    size: usize,
+    /// None if it has no elements.
+    elements: Option<Part>,
+    facts: Facts,
     lb: isize,
     ub: isize,
     /// The program has set the bounds: they are not those of the elements.
@@ -122,25 +119,16 @@ pub struct Datatype {
 }
 
 impl Datatype {
-    /// `runs` in the order of their elements, from `lb` to `ub`.
-    fn new(runs: Vec<Run>, (lb, ub): (isize, isize), has_own_bounds: bool) -> Self {
-        let mut merged: Vec<Run> = Vec::with_capacity(runs.len());
-        for run in runs.into_iter().filter(|r| r.count > 0 && r.basic.size > 0) {
-            match merged.last_mut() {
-                Some(last)
-                    if last.basic == run.basic && last.at + last.bytes() as isize == run.at =>
-                {
-                    last.count += run.count;
-                }
-                _ => merged.push(run),
-            }
-        }
-        let mut size = 0;
-        let before = merged.iter().map(|r| (size, size += r.bytes()).0).collect();
-        let gapless = merged.windows(2).all(|w| w[0].at + w[0].bytes() as isize == w[1].at);
-        let contiguous = gapless && (merged.is_empty() || ub - lb == size as isize);
+    /// Elements from `lb` to `ub`. `None` if they are more than can be addressed.
+    fn new(elements: Option<Part>, (lb, ub): (isize, isize), has_own_bounds: bool) -> Option<Self> {
+        let facts = match &elements {
+            Some(part) => part.facts()?,
+            None => Facts::NONE,
+        };
+        let is_dense = ub.checked_sub(lb)? == facts.size.try_into().ok()?;
+        let contiguous = facts.is_gapless && (elements.is_none() || is_dense);
         let constructor = Constructor::default();
-        Self { runs: merged, before, size, lb, ub, has_own_bounds, contiguous, constructor }
+        Some(Self { elements, facts, lb, ub, has_own_bounds, contiguous, constructor })
     }
 
     /// One element of a kind.
@@ -150,12 +138,26 @@ impl Datatype {
 
     /// One element of a kind.
     pub fn of(basic: Basic) -> Self {
-        Self::new(vec![Run { at: 0, basic, count: 1 }], (0, basic.size.into()), false)
+        let part = Part::new(0, Layout::one(basic));
+        Self {
+            facts: part.facts().unwrap_or(Facts::NONE),
+            elements: Some(part),
+            lb: 0,
+            ub: basic.size.into(),
+            has_own_bounds: false,
+            contiguous: true,
+            constructor: Constructor::default(),
+        }
     }
 
     /// Bytes of the elements.
     pub const fn size(&self) -> usize {
-        self.size
+        self.facts.size
+    }
+
+    /// Bytes of the elements in external32.
+    pub const fn external_size(&self) -> usize {
+        self.facts.external
     }
 
     /// Lower bound, in bytes.
@@ -174,8 +176,8 @@ impl Datatype {
     }
 
     /// Where the first byte is, and where the byte after the last one would be.
-    pub fn true_bounds(&self) -> (isize, isize) {
-        true_bounds(&self.runs)
+    pub const fn true_bounds(&self) -> (isize, isize) {
+        self.facts.bounds
     }
 
     /// Whether any number of them lies in one piece, in order.
@@ -184,120 +186,140 @@ impl Datatype {
     }
 
     /// Where the first element is.
-    pub fn first_byte(&self) -> isize {
-        self.runs.first().map_or(0, |r| r.at)
+    pub const fn first_byte(&self) -> isize {
+        self.facts.first
     }
 
-    /// The elements.
-    pub fn runs(&self) -> &[Run] {
-        &self.runs
+    /// Names the elements in order, as many at a time as lie in one piece and are of one kind.
+    pub fn each_run(&self, run: impl FnMut(Run)) {
+        if let Some(elements) = &self.elements {
+            elements.each_run(run);
+        }
+    }
+
+    /// Whether something holds of all kinds of elements.
+    pub fn all_kinds(&self, holds: impl FnMut(Basic) -> bool) -> bool {
+        self.elements.as_ref().is_none_or(|elements| elements.all_kinds(holds))
     }
 
     /// The only kind of element there is.
-    pub fn only_basic(&self) -> Option<Basic> {
-        let first = self.runs.first()?.basic;
-        self.runs.iter().all(|r| r.basic == first).then_some(first)
+    pub const fn only_basic(&self) -> Option<Basic> {
+        self.facts.kind
     }
 
     /// Elements of predefined kinds.
-    pub fn elements(&self) -> usize {
-        self.runs.iter().map(|r| r.count).sum()
+    pub const fn elements(&self) -> usize {
+        self.facts.elements
     }
 
     /// How many elements of predefined kinds `bytes` packed bytes hold; `None` if they end within
     /// one.
     pub fn elements_in(&self, bytes: usize) -> Option<usize> {
-        if self.size == 0 {
-            return (bytes == 0).then_some(0);
-        }
-        let mut left = bytes % self.size;
-        let mut elements = bytes / self.size * self.elements();
-        for run in &self.runs {
-            if left < run.bytes() {
-                let size = usize::from(run.basic.size);
-                return left.is_multiple_of(size).then_some(elements + left / size);
-            }
-            left -= run.bytes();
-            elements += run.count;
-        }
-        Some(elements)
+        let Some(elements) = &self.elements else { return (bytes == 0).then_some(0) };
+        let rest = elements.elements_in(bytes % self.size())?;
+        Some(bytes / self.size() * self.elements() + rest)
     }
 
     /// Bytes of the first `elements` elements of predefined kinds, packed.
     pub fn bytes_of(&self, elements: usize) -> usize {
         let each = self.elements().max(1);
-        let mut left = elements % each;
-        let mut bytes = elements / each * self.size;
-        for run in &self.runs {
-            let count = run.count.min(left);
-            bytes += count * usize::from(run.basic.size);
-            left -= count;
-        }
-        bytes
+        let rest = self.elements.as_ref().map_or(0, |all| all.bytes_of(elements % each));
+        elements / each * self.size() + rest
     }
 
     /// Names the pieces, relative to the address of the buffer, that hold `n` packed bytes from
     /// `offset` on.
     pub fn pieces(&self, offset: usize, n: usize, mut piece: impl FnMut(isize, usize)) {
-        if self.size == 0 {
-            return;
-        }
+        let Some(elements) = &self.elements else { return };
         let mut left = n;
-        let mut element = offset / self.size;
-        let mut within = offset % self.size;
-        let mut run = self.before.partition_point(|&b| b <= within).saturating_sub(1);
-        within -= self.before[run];
+        let mut element = offset / self.size();
+        let mut within = offset % self.size();
         while left > 0 {
-            let of = &self.runs[run];
-            let len = (of.bytes() - within).min(left);
-            piece(element as isize * self.extent() + of.at + within as isize, len);
+            let len = (self.size() - within).min(left);
+            elements.pieces(element as isize * self.extent(), within, len, &mut piece);
             left -= len;
             within = 0;
-            run += 1;
-            if run == self.runs.len() {
-                run = 0;
-                element += 1;
-            }
+            element += 1;
         }
     }
 
-    /// Blocks of `of`: each a displacement in bytes and a number of elements.
-    pub fn blocks(of: &Self, blocks: impl IntoIterator<Item = (isize, usize)>) -> Self {
+    /// Blocks of `of`: each a displacement in bytes and a number of elements. `None` if they are
+    /// more than can be addressed, or there is no memory for the places.
+    pub fn blocks(of: &Self, blocks: impl IntoIterator<Item = (isize, usize)>) -> Option<Self> {
         Self::structure(blocks.into_iter().map(|(at, n)| (at, n, of)))
+    }
+
+    /// `count` blocks of `length` elements, each `stride` bytes from the one before, the first one
+    /// at `at`. `None` if they are more than can be addressed.
+    pub fn vector(
+        of: &Self,
+        at: isize,
+        count: usize,
+        length: usize,
+        stride: isize,
+    ) -> Option<Self> {
+        if count == 0 || length == 0 {
+            return Self::blocks(of, []);
+        }
+        let block = Self::blocks(of, [(at, length)])?;
+        let reach = stride.checked_mul(isize::try_from(count - 1).ok()?)?;
+        let part = match &block.elements {
+            Some(Part { at, layout, .. }) => Some(Part::new(*at, layout.repeated(count, stride)?)),
+            None => None,
+        };
+        let ends = [0, reach].map(|by| bounds_of(of, at.checked_add(by)?, length));
+        let [Some(first), Some(last)] = ends else { return None };
+        let reached = (first.0.min(last.0), first.1.max(last.1));
+        let facts = part.as_ref().map(Part::facts);
+        match facts {
+            _ if of.has_own_bounds => Self::new(part, reached, true),
+            None => Self::new(None, (0, 0), false),
+            Some(facts) => Self::new(part, aligned(reached, &facts?)?, false),
+        }
     }
 
     /// Blocks of several datatypes: displacement in bytes, number, datatype. If the bounds of any
     /// of them were set, those are what counts. Else it reaches as far as its parts, and to where
-    /// the next one of an array may begin.
-    pub fn structure<'a>(blocks: impl IntoIterator<Item = (isize, usize, &'a Self)>) -> Self {
-        let mut runs = Vec::new();
+    /// the next one of an array may begin. `None` if they are more than can be addressed, or there
+    /// is no memory for the places.
+    pub fn structure<'a>(
+        blocks: impl IntoIterator<Item = (isize, usize, &'a Self)>,
+    ) -> Option<Self> {
+        let mut builder = Builder::default();
         let mut set: Option<(isize, isize)> = None;
         let mut reached = None;
+        // The last block: its datatype, number and layout. The next one is often the same.
+        let mut last: Option<(&Self, usize, Layout)> = None;
         for (at, n, of) in blocks.into_iter().filter(|&(_, n, _)| n > 0) {
-            if of.contiguous && of.runs.len() == 1 {
-                let run = of.runs[0];
-                runs.push(Run { at: run.at + at, basic: run.basic, count: run.count * n });
-            } else {
-                for i in 0..n as isize {
-                    let at = at + i * of.extent();
-                    runs.extend(of.runs.iter().map(|r| Run { at: r.at + at, ..*r }));
-                }
+            if let Some(elements) = &of.elements {
+                let known = last.take().filter(|l| std::ptr::eq(l.0, of) && l.1 == n);
+                let layout = match known {
+                    Some((.., layout)) => layout,
+                    None => elements.layout.repeated(n, of.extent())?,
+                };
+                builder.push(at.checked_add(elements.at)?, &layout)?;
+                last = Some((of, n, layout));
             }
-            let last = at + (n as isize - 1) * of.extent();
-            let (lb, ub) = (at.min(last) + of.lb, at.max(last) + of.ub);
             let bounds = if of.has_own_bounds { &mut set } else { &mut reached };
             // What has no elements and no bounds of its own reaches nowhere.
-            if of.has_own_bounds || !of.runs.is_empty() {
+            if of.has_own_bounds || of.elements.is_some() {
+                let (lb, ub) = bounds_of(of, at, n)?;
                 *bounds = Some(bounds.map_or((lb, ub), |(l, u)| (l.min(lb), u.max(ub))));
             }
         }
-        let bounds = set.unwrap_or_else(|| aligned(reached.unwrap_or_default(), &runs));
-        Self::new(runs, bounds, set.is_some())
+        let elements = builder.finish()?;
+        let bounds = match (set, &elements) {
+            (Some(set), _) => set,
+            (None, Some(part)) => aligned(reached.unwrap_or_default(), &part.facts()?)?,
+            (None, None) => (0, 0),
+        };
+        Self::new(elements, bounds, set.is_some())
     }
 
-    /// The same elements with other bounds.
-    pub fn resized(&self, lb: isize, extent: isize) -> Self {
-        Self::new(self.runs.clone(), (lb, lb + extent), true)
+    /// The same elements with other bounds. `None` if these are further from each other than can be
+    /// addressed.
+    pub fn resized(&self, lb: isize, extent: isize) -> Option<Self> {
+        Self::new(self.elements.clone(), (lb, lb.checked_add(extent)?), true)
     }
 
     /// How it was made, added to it.
@@ -313,18 +335,19 @@ impl Datatype {
     }
 }
 
-/// Where the first byte is, and where the byte after the last one would be.
-fn true_bounds(runs: &[Run]) -> (isize, isize) {
-    let lb = runs.iter().map(|r| r.at).min().unwrap_or(0);
-    let ub = runs.iter().map(|r| r.at + r.bytes() as isize).max().unwrap_or(0);
-    (lb, ub)
+/// The bounds of a block of `n` elements, of one at least.
+fn bounds_of(of: &Datatype, at: isize, n: usize) -> Option<(isize, isize)> {
+    let reach = of.extent().checked_mul(isize::try_from(n - 1).ok()?)?;
+    let last = at.checked_add(reach)?;
+    Some((at.min(last).checked_add(of.lb)?, at.max(last).checked_add(of.ub)?))
 }
 
 /// Bounds with as much behind them as the next one of an array needs for the element that C aligns
 /// most.
-fn aligned((lb, ub): (isize, isize), runs: &[Run]) -> (isize, isize) {
-    let widest = runs.iter().map(|r| r.basic.alignment()).max().unwrap_or(1).max(1);
-    (lb, lb + (ub - lb).cast_unsigned().next_multiple_of(widest).cast_signed())
+fn aligned((lb, ub): (isize, isize), facts: &Facts) -> Option<(isize, isize)> {
+    let extent = usize::try_from(ub.checked_sub(lb)?).ok()?;
+    let extent = extent.checked_next_multiple_of(facts.alignment.max(1))?;
+    Some((lb, lb.checked_add(extent.try_into().ok()?)?))
 }
 
 #[cfg(test)]

@@ -76,13 +76,13 @@ impl Operation {
         if matches!(self, Self::Minloc | Self::Maxloc) {
             return locator(datatype).is_some();
         }
-        datatype.runs().iter().all(|run| match (self, run.basic.class) {
+        datatype.all_kinds(|basic| match (self, basic.class) {
             (Self::Replace | Self::NoOp, _) => true,
             (_, Signed | Unsigned) => true,
             (Self::Sum | Self::Prod | Self::Min | Self::Max, Float) => {
-                matches!(run.basic.size, 4 | 8)
+                matches!(basic.size, 4 | 8)
             }
-            (Self::Sum | Self::Prod, Complex) => matches!(run.basic.size, 8 | 16),
+            (Self::Sum | Self::Prod, Complex) => matches!(basic.size, 8 | 16),
             (Self::Sum | Self::Prod | Self::Min | Self::Max, LongDouble)
             | (Self::Sum | Self::Prod, LongComplex) => HAS_LONG_DOUBLE,
             (Self::Band | Self::Bor | Self::Bxor, Byte) => true,
@@ -106,11 +106,11 @@ impl Operation {
         let size = datatype.size().max(1);
         for (lower, higher) in lower.chunks_exact(size).zip(higher.chunks_exact_mut(size)) {
             let mut at = 0;
-            for run in datatype.runs() {
+            datatype.each_run(|run| {
                 let end = at + run.count * usize::from(run.basic.size);
                 self.apply(run.basic, &lower[at..end], &mut higher[at..end]);
                 at = end;
-            }
+            });
         }
     }
 
@@ -203,11 +203,15 @@ type Locator = fn(Operation, &[u8], &mut [u8]);
 /// What compares pairs of this datatype; none if it is no such pair.
 fn locator(datatype: &Datatype) -> Option<Locator> {
     use Class::{Float, Signed};
-    let runs = datatype.runs();
-    let (value, index) = (runs.first()?.basic, runs.last()?.basic);
     if datatype.elements() != 2 {
         return None;
     }
+    let (mut value, mut index) = (None, None);
+    datatype.each_run(|run| {
+        value.get_or_insert(run.basic);
+        index = Some(run.basic);
+    });
+    let (value, index) = (value?, index?);
     Some(match (value.class, value.size, index.class, index.size) {
         (Signed, 2, Signed, 4) => Operation::locate_as::<i16, i32>,
         (Signed, 4, Signed, 4) => Operation::locate_as::<i32, i32>,

@@ -205,6 +205,7 @@ fn objects__of_one_rank() {
         "freed",
         "nothing",
         "names",
+        "strides",
         "results",
         "keys",
     ];

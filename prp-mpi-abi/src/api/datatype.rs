@@ -35,9 +35,19 @@ fn known(handle: Handle) -> Result<Arc<Datatype>, Failure> {
     type_of(handle, Handle::SELF)
 }
 
-fn add(datatype: Datatype, constructor: Constructor, to: Ptr<Handle>) {
-    let datatype = Arc::new(datatype.with_constructor(constructor));
-    to.put(TYPES.add(Typed::new(datatype)));
+/// Adds a datatype, if it could be made: what cannot be addressed, or has more places than there is
+/// memory for, cannot.
+fn add(made: Option<Datatype>, constructor: Constructor, to: Ptr<Handle>) -> Outcome {
+    let Some(datatype) = made else {
+        return fail(Class::NoMemory, "there is not as much memory as the datatype describes");
+    };
+    to.put(TYPES.add(Typed::new(Arc::new(datatype.with_constructor(constructor)))));
+    Ok(())
+}
+
+/// Bytes to an element of an array. What cannot be addressed is as far as can be.
+fn far(elements: i64, of: &Datatype) -> isize {
+    (elements as isize).saturating_mul(of.extent())
 }
 
 fn constructor(
@@ -71,13 +81,16 @@ fn counts_of(counts: &[i64]) -> Result<Vec<usize>, Failure> {
 
 pub(crate) fn type_contiguous(count: i64, old: Handle, new: Ptr<Handle>) -> Outcome {
     let made = Datatype::blocks(&*known(old)?, [(0, count_of(count)?)]);
-    add(made, constructor(CONTIGUOUS, &[count], &[], &[old]), new);
-    Ok(())
+    add(made, constructor(CONTIGUOUS, &[count], &[], &[old]), new)
 }
 
-fn vector(count: i64, length: i64, stride: isize, old: &Datatype) -> Result<Datatype, Failure> {
-    let (count, length) = (count_of(count)?, count_of(length)?);
-    Ok(Datatype::blocks(old, (0..count as isize).map(|i| (i * stride, length))))
+fn vector(
+    count: i64,
+    length: i64,
+    stride: isize,
+    old: &Datatype,
+) -> Result<Option<Datatype>, Failure> {
+    Ok(Datatype::vector(old, 0, count_of(count)?, count_of(length)?, stride))
 }
 
 pub(crate) fn type_vector(
@@ -88,9 +101,8 @@ pub(crate) fn type_vector(
     new: Ptr<Handle>,
 ) -> Outcome {
     let of = known(old)?;
-    let made = vector(count, length, stride as isize * of.extent(), &of)?;
-    add(made, constructor(VECTOR, &[count, length, stride], &[], &[old]), new);
-    Ok(())
+    let made = vector(count, length, far(stride, &of), &of)?;
+    add(made, constructor(VECTOR, &[count, length, stride], &[], &[old]), new)
 }
 
 pub(crate) fn type_create_hvector(
@@ -101,8 +113,7 @@ pub(crate) fn type_create_hvector(
     new: Ptr<Handle>,
 ) -> Outcome {
     let made = vector(count, length, stride as isize, &*known(old)?)?;
-    add(made, constructor(HVECTOR, &[count, length], &[stride as isize], &[old]), new);
-    Ok(())
+    add(made, constructor(HVECTOR, &[count, length], &[stride as isize], &[old]), new)
 }
 
 pub(crate) fn type_indexed(
@@ -116,10 +127,9 @@ pub(crate) fn type_indexed(
     let n = count_of(count)?;
     let (lengths, places) = (lengths.list(n), displacements.list(n));
     let blocks = counts_of(&lengths)?.into_iter().zip(&places);
-    let made = Datatype::blocks(&of, blocks.map(|(l, &at)| (at as isize * of.extent(), l)));
+    let made = Datatype::blocks(&of, blocks.map(|(l, &at)| (far(at, &of), l)));
     let integers: Vec<i64> = [count].into_iter().chain(lengths).chain(places).collect();
-    add(made, constructor(INDEXED, &integers, &[], &[old]), new);
-    Ok(())
+    add(made, constructor(INDEXED, &integers, &[], &[old]), new)
 }
 
 pub(crate) fn type_create_hindexed(
@@ -136,8 +146,7 @@ pub(crate) fn type_create_hindexed(
     let blocks = counts_of(&lengths)?.into_iter().zip(&places);
     let made = Datatype::blocks(&of, blocks.map(|(l, &at)| (at, l)));
     let integers: Vec<i64> = [count].into_iter().chain(lengths).collect();
-    add(made, constructor(HINDEXED, &integers, &places, &[old]), new);
-    Ok(())
+    add(made, constructor(HINDEXED, &integers, &places, &[old]), new)
 }
 
 pub(crate) fn type_create_indexed_block(
@@ -149,11 +158,10 @@ pub(crate) fn type_create_indexed_block(
 ) -> Outcome {
     let of = known(old)?;
     let (places, length_each) = (displacements.list(count_of(count)?), count_of(length)?);
-    let blocks = places.iter().map(|&at| (at as isize * of.extent(), length_each));
+    let blocks = places.iter().map(|&at| (far(at, &of), length_each));
     let made = Datatype::blocks(&of, blocks);
     let integers: Vec<i64> = [count, length].into_iter().chain(places).collect();
-    add(made, constructor(INDEXED_BLOCK, &integers, &[], &[old]), new);
-    Ok(())
+    add(made, constructor(INDEXED_BLOCK, &integers, &[], &[old]), new)
 }
 
 pub(crate) fn type_create_hindexed_block(
@@ -168,8 +176,7 @@ pub(crate) fn type_create_hindexed_block(
     let places: Vec<isize> = places.into_iter().map(|a| a as isize).collect();
     let length_each = count_of(length)?;
     let made = Datatype::blocks(&of, places.iter().map(|&at| (at, length_each)));
-    add(made, constructor(HINDEXED_BLOCK, &[count, length], &places, &[old]), new);
-    Ok(())
+    add(made, constructor(HINDEXED_BLOCK, &[count, length], &places, &[old]), new)
 }
 
 pub(crate) fn type_create_struct(
@@ -187,8 +194,7 @@ pub(crate) fn type_create_struct(
     let each = counts_of(&lengths)?;
     let made = Datatype::structure((0..n).map(|i| (places[i], each[i], &*of[i])));
     let integers: Vec<i64> = [count].into_iter().chain(lengths).collect();
-    add(made, constructor(STRUCT, &integers, &places, &handles), new);
-    Ok(())
+    add(made, constructor(STRUCT, &integers, &places, &handles), new)
 }
 
 pub(crate) fn type_create_subarray(
@@ -213,14 +219,14 @@ pub(crate) fn type_create_subarray(
     // The dimension whose elements are neighbours first.
     let dims: Vec<usize> = if order == ORDER_C { (0..n).rev().collect() } else { (0..n).collect() };
     let mut stride = of.extent();
-    let mut made: Datatype = (*of).clone();
+    let mut made = Some((*of).clone());
     for &d in &dims {
-        let count = subsizes[d] as isize;
-        let at = starts[d] as isize * stride;
-        made = Datatype::blocks(&made, (0..count).map(|i| (at + i * stride, 1)));
-        stride *= sizes[d] as isize;
+        let at = (starts[d] as isize).saturating_mul(stride);
+        let count = subsizes[d] as usize;
+        made = made.and_then(|inner| Datatype::vector(&inner, at, count, 1, stride));
+        stride = stride.saturating_mul(sizes[d] as isize);
     }
-    let made = made.resized(0, stride);
+    let made = made.and_then(|made| made.resized(0, stride));
     let integers: Vec<i64> = [i64::from(ndims)]
         .into_iter()
         .chain(sizes)
@@ -228,20 +234,18 @@ pub(crate) fn type_create_subarray(
         .chain(starts)
         .chain([i64::from(order)])
         .collect();
-    add(made, constructor(SUBARRAY, &integers, &[], &[old]), new);
-    Ok(())
+    add(made, constructor(SUBARRAY, &integers, &[], &[old]), new)
 }
 
 pub(crate) fn type_create_resized(old: Handle, lb: i64, extent: i64, new: Ptr<Handle>) -> Outcome {
     let made = known(old)?.resized(lb as isize, extent as isize);
-    add(made, constructor(RESIZED, &[], &[lb as isize, extent as isize], &[old]), new);
-    Ok(())
+    add(made, constructor(RESIZED, &[], &[lb as isize, extent as isize], &[old]), new)
 }
 
 pub(crate) fn type_dup(old: Handle, new: Ptr<Handle>) -> Outcome {
-    let made = (*known(old)?).clone();
+    let made = Some((*known(old)?).clone());
     let attributes = super::attribute::copy_all_of_type(old)?;
-    add(made, constructor(DUP, &[], &[], &[old]), new);
+    add(made, constructor(DUP, &[], &[], &[old]), new)?;
     TYPES.with(new.get(), |t| t.attributes = attributes);
     Ok(())
 }

@@ -506,6 +506,41 @@ static void results(void) {
     CHECK(MPI_Recv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
+/* A datatype of a few numbers takes no memory for its blocks; what cannot be had is an error. */
+static void strides(void) {
+    enum { MANY = 1 << 30, BYTES = 10000, ROWS = 50, COLUMNS = 70 };
+    MPI_Datatype column, whole, part;
+    MPI_Count size;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    /* The first one takes memory for all later ones. */
+    MPI_Type_contiguous(2, MPI_DOUBLE, &whole);
+    MPI_Type_free(&whole);
+    size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    CHECK(MPI_Type_vector(MANY, 1, 3, MPI_DOUBLE, &column) == MPI_SUCCESS);
+    CHECK(MPI_Type_contiguous(5, column, &whole) == MPI_SUCCESS);
+    CHECK(MPI_Type_commit(&whole) == MPI_SUCCESS);
+    CHECK(mallinfo2().uordblks + mallinfo2().hblkhd < before + BYTES);
+    MPI_Type_size_c(whole, &size);
+    CHECK(size == 5ll * MANY * 8);
+    MPI_Type_free(&whole);
+    MPI_Type_free(&column);
+    CHECK(MPI_Type_contiguous_c(1ll << 62, MPI_DOUBLE, &whole) == MPI_ERR_NO_MEM);
+    CHECK(whole == MPI_DATATYPE_NULL);
+    /* A part of a matrix and a column of it, by messages. */
+    static int matrix[ROWS][COLUMNS], found[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++) matrix[0][i] = i;
+    MPI_Type_create_subarray(2, (int[]){ROWS, COLUMNS}, (int[]){20, 30}, (int[]){5, 7}, MPI_ORDER_C, MPI_INT, &part);
+    MPI_Type_vector(ROWS, 1, COLUMNS, MPI_INT, &column);
+    MPI_Type_commit(&part);
+    MPI_Type_commit(&column);
+    MPI_Sendrecv(matrix, 1, part, 0, 1, found, 600, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 600; i++) CHECK(found[i] == matrix[5 + i / 30][7 + i % 30]);
+    MPI_Sendrecv(&matrix[0][3], 1, column, 0, 1, found, 1, column, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    for (int i = 0; i < ROWS; i++) CHECK(found[COLUMNS * i] == matrix[i][3]);
+    MPI_Type_free(&part);
+    MPI_Type_free(&column);
+}
+
 static int in_vain(MPI_Comm comm, int key, void *value, void *extra) {
     return (void)comm, (void)key, (void)value, (void)extra, MPI_SUCCESS;
 }
@@ -533,7 +568,7 @@ int main(int argc, char **argv) {
         {"attributes_of_predefined_types", attributes_of_predefined_types},
         {"generalized", generalized}, {"elements", elements}, {"dimensions", dimensions},
         {"errors", errors}, {"errors_of_freed", errors_of_freed}, {"external", external}, {"freed", freed}, {"nothing", nothing},
-        {"names", names}, {"results", results}, {"keys", keys},
+        {"names", names}, {"strides", strides}, {"results", results}, {"keys", keys},
     };
     int found = 0, provided, level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);

@@ -10,9 +10,15 @@ fn pieces(of: &Datatype, offset: usize, n: usize) -> Vec<(isize, usize)> {
     all
 }
 
+fn runs(of: &Datatype) -> usize {
+    let mut count = 0;
+    of.each_run(|_| count += 1);
+    count
+}
+
 #[test]
 fn blocks__vector_has_the_extent_of_the_standard() {
-    let vector = Datatype::blocks(&int(), (0..3).map(|i| (i * 16, 2)));
+    let vector = Datatype::blocks(&int(), (0..3).map(|i| (i * 16, 2))).unwrap();
     assert_eq!((vector.size(), vector.lb(), vector.extent()), (24, 0, 40));
     assert!(!vector.is_contiguous());
     assert_eq!(pieces(&vector, 4, 12), [(4, 4), (16, 8)]);
@@ -21,16 +27,16 @@ fn blocks__vector_has_the_extent_of_the_standard() {
 
 #[test]
 fn blocks__neighbours_become_one_piece() {
-    let contiguous = Datatype::blocks(&int(), [(0, 2), (8, 3)]);
+    let contiguous = Datatype::blocks(&int(), [(0, 2), (8, 3)]).unwrap();
     assert!(contiguous.is_contiguous());
-    assert_eq!(contiguous.runs().len(), 1);
+    assert_eq!(runs(&contiguous), 1);
     assert_eq!(contiguous.elements(), 5);
 }
 
 #[test]
 fn structure__mixed_elements_in_one_piece_are_contiguous() {
     let double = Datatype::basic(Class::Float, 8);
-    let both = Datatype::structure([(0, 2, &int()), (8, 1, &double)]);
+    let both = Datatype::structure([(0, 2, &int()), (8, 1, &double)]).unwrap();
     assert!(both.is_contiguous());
     assert_eq!(both.only_basic(), None);
     assert_eq!(both.elements_in(12), None);
@@ -41,7 +47,7 @@ fn structure__mixed_elements_in_one_piece_are_contiguous() {
 
 #[test]
 fn resized__keeps_elements_and_true_bounds() {
-    let wide = int().resized(-4, 16);
+    let wide = int().resized(-4, 16).unwrap();
     assert_eq!((wide.lb(), wide.ub(), wide.extent()), (-4, 12, 16));
     assert_eq!(wide.true_bounds(), (0, 4));
     assert_eq!(pieces(&wide, 0, 8), [(0, 4), (16, 4)]);
@@ -51,34 +57,108 @@ fn resized__keeps_elements_and_true_bounds() {
 fn structure__ends_where_the_next_one_of_an_array_may_begin() {
     let (char, wide) =
         (Datatype::basic(Class::Character, 1), Datatype::basic(Class::LongDouble, 16));
-    let inner = Datatype::structure([(0, 1, &int()), (4, 1, &char)]);
+    let inner = Datatype::structure([(0, 1, &int()), (4, 1, &char)]).unwrap();
     assert_eq!((inner.extent(), inner.true_bounds()), (8, (0, 5)));
-    let outer = Datatype::structure([(0, 1, &wide), (16, 1, &inner)]);
+    let outer = Datatype::structure([(0, 1, &wide), (16, 1, &inner)]).unwrap();
     assert_eq!((outer.extent(), outer.true_bounds()), (32, (0, 21)));
-    let twice = Datatype::blocks(&outer, [(0, 2)]);
+    let twice = Datatype::blocks(&outer, [(0, 2)]).unwrap();
     assert_eq!((twice.extent(), twice.true_bounds()), (64, (0, 53)));
-    let apart = Datatype::blocks(&int(), [(0, 1), (5, 1)]);
+    let apart = Datatype::blocks(&int(), [(0, 1), (5, 1)]).unwrap();
     assert_eq!(apart.extent(), 12);
 }
 
 /// Parts need not be aligned: so the padding of the last one can be what ends last.
 #[test]
 fn structure__reaches_as_far_as_its_parts() {
-    let inner = Datatype::blocks(&int(), (0..3).map(|i| (i * 25, 4)));
+    let inner = Datatype::blocks(&int(), (0..3).map(|i| (i * 25, 4))).unwrap();
     assert_eq!((inner.extent(), inner.true_bounds()), (68, (0, 66)));
-    let outer = Datatype::blocks(&inner, [(0, 3), (4 * 68 + 1, 3)]);
+    let outer = Datatype::blocks(&inner, [(0, 3), (4 * 68 + 1, 3)]).unwrap();
     assert_eq!((outer.extent(), outer.true_bounds()), (480, (0, 475)));
-    let empty = Datatype::blocks(&int(), []);
-    let made = Datatype::structure([(0, 1, &int()), (100, 1, &empty)]);
+    let empty = Datatype::blocks(&int(), []).unwrap();
+    let made = Datatype::structure([(0, 1, &int()), (100, 1, &empty)]).unwrap();
     assert_eq!(made.extent(), 4);
 }
 
 #[test]
 fn structure__bounds_that_the_program_has_set_count_alone() {
-    let set = int().resized(-4, 6);
-    let made = Datatype::structure([(0, 2, &set), (100, 1, &int())]);
+    let set = int().resized(-4, 6).unwrap();
+    let made = Datatype::structure([(0, 2, &set), (100, 1, &int())]).unwrap();
     assert_eq!((made.lb(), made.ub()), (-4, 8));
-    let empty = Datatype::blocks(&int(), []).resized(0, 24);
-    let made = Datatype::structure([(0, 1, &int()), (8, 1, &empty)]);
+    let empty = Datatype::blocks(&int(), []).unwrap().resized(0, 24).unwrap();
+    let made = Datatype::structure([(0, 1, &int()), (8, 1, &empty)]).unwrap();
     assert_eq!((made.lb(), made.ub(), made.size()), (8, 32, 4));
+}
+
+/// A list of all elements, one after the other: place and bytes.
+fn listed(of: &Datatype) -> Vec<(isize, usize)> {
+    let mut all = Vec::new();
+    of.each_run(|run| {
+        let size = usize::from(run.basic.size);
+        all.extend((0..run.count).map(|i| (run.at + (i * size) as isize, size)));
+    });
+    all
+}
+
+/// The same bytes as the list of elements says, whatever part of the packed bytes is asked for.
+fn check_pieces(of: &Datatype) {
+    let packed: Vec<isize> =
+        listed(of).into_iter().flat_map(|(at, n)| (0..n as isize).map(move |i| at + i)).collect();
+    assert_eq!(packed.len(), of.size());
+    let second = packed.iter().map(|at| at + of.extent());
+    let packed: Vec<isize> = packed.iter().copied().chain(second).collect();
+    for offset in 0..packed.len() {
+        for n in [0, 1, 5, packed.len() - offset] {
+            let n = n.min(packed.len() - offset);
+            let found = pieces(of, offset, n).into_iter();
+            let found: Vec<isize> =
+                found.flat_map(|(at, n)| (0..n as isize).map(move |i| at + i)).collect();
+            assert_eq!(found, packed[offset..offset + n], "{offset} {n} {of:?}");
+        }
+    }
+    for count in 0..=2 * of.elements() {
+        assert_eq!(of.elements_in(of.bytes_of(count)), Some(count));
+    }
+}
+
+#[test]
+fn pieces__are_those_of_the_elements() {
+    let char = Datatype::basic(Class::Character, 1);
+    let pair = Datatype::structure([(0, 1, &int()), (4, 1, &char)]).unwrap();
+    let vector = Datatype::vector(&pair, 3, 4, 2, 40).unwrap();
+    let same = Datatype::blocks(&pair, (0..4).map(|i| (3 + i * 40, 2))).unwrap();
+    assert_eq!(listed(&vector), listed(&same));
+    assert_eq!((vector.lb(), vector.extent()), (same.lb(), same.extent()));
+    let backwards = Datatype::vector(&vector, 0, 3, 1, -300).unwrap();
+    let mixed = [(0, 2, &int()), (100, 1, &vector), (300, 3, &pair), (9, 1, &char)];
+    let mixed = Datatype::structure(mixed).unwrap();
+    let irregular = Datatype::blocks(&mixed, [(0, 1), (1000, 1), (2000, 1), (2500, 2)]).unwrap();
+    let wide = irregular.resized(-8, 5000).unwrap();
+    for of in [&pair, &vector, &same, &backwards, &mixed, &irregular, &wide] {
+        check_pieces(of);
+    }
+    assert_eq!(backwards.true_bounds().0, -597);
+}
+
+/// However many blocks there are: what repeats is described once.
+#[test]
+fn vector__takes_no_memory_for_its_blocks() {
+    const MANY: usize = 1 << 30;
+    let column = Datatype::vector(&int(), 0, MANY, 1, 12).unwrap();
+    assert_eq!((column.size(), column.extent()), (4 * MANY, 12 * MANY as isize - 8));
+    assert_eq!(pieces(&column, 4 * (MANY - 1), 4), [(12 * (MANY as isize - 1), 4)]);
+    let of = Datatype::blocks(&column, [(0, 1000)]).unwrap();
+    assert_eq!(of.elements(), 1000 * MANY);
+    let regular = Datatype::blocks(&int(), (0..100_000).map(|i| (i * 8, 1))).unwrap();
+    let text = format!("{regular:?}");
+    assert!(text.len() < 2000, "{} bytes", text.len());
+}
+
+#[test]
+fn vector__that_cannot_be_addressed_is_none() {
+    let most = isize::MAX as usize;
+    assert!(Datatype::vector(&int(), 0, most, 1, 8).is_none());
+    assert!(Datatype::vector(&int(), isize::MAX - 2, 1, 1, 0).is_none());
+    assert!(Datatype::blocks(&int(), [(0, most)]).is_none());
+    assert!(Datatype::blocks(&int(), [(isize::MIN, 1), (isize::MAX - 8, 1)]).is_none());
+    assert!(int().resized(isize::MAX, 1).is_none());
 }

@@ -184,8 +184,7 @@ pub(crate) fn type_match_size(class: c_int, size: c_int, datatype: Ptr<Handle>) 
 fn of_fortran(like: usize, combiner: i32, asked: &[c_int], new: Ptr<Handle>) -> Outcome {
     let integers: Vec<i64> = asked.iter().copied().map(i64::from).collect();
     let datatype = known(Handle(like))?;
-    add((*datatype).clone(), constructor(combiner, &integers, &[], &[]), new);
-    Ok(())
+    add(Some((*datatype).clone()), constructor(combiner, &integers, &[], &[]), new)
 }
 
 /// Whether the decimal digits and the exponent fit, where each may be undefined.

@@ -80,7 +80,7 @@ pub(crate) fn type_create_darray(
     }
     let dims: Vec<usize> = if order == ORDER_C { (0..n).rev().collect() } else { (0..n).collect() };
     let mut stride = of.extent();
-    let mut made: Datatype = (*of).clone();
+    let mut made = Some((*of).clone());
     for &d in &dims {
         let dimension = Dimension {
             size: sizes[d],
@@ -90,8 +90,9 @@ pub(crate) fn type_create_darray(
             place: places[d],
         };
         let elements = dimension.blocks()?.into_iter().flat_map(|(at, len)| at..at + len);
-        made = Datatype::blocks(&made, elements.map(|i| (i as isize * stride, 1)));
-        stride *= sizes[d] as isize;
+        let places = elements.map(|i| ((i as isize).saturating_mul(stride), 1));
+        made = made.and_then(|inner| Datatype::blocks(&inner, places));
+        stride = stride.saturating_mul(sizes[d] as isize);
     }
     let [kinds, arguments, processes] =
         [kinds, arguments, processes].map(|l| l.into_iter().map(i64::from));
@@ -104,6 +105,6 @@ pub(crate) fn type_create_darray(
         .chain(processes)
         .chain([i64::from(order)])
         .collect();
-    add(made.resized(0, stride), constructor(DARRAY, &integers, &[], &[old]), new);
-    Ok(())
+    let made = made.and_then(|made| made.resized(0, stride));
+    add(made, constructor(DARRAY, &integers, &[], &[old]), new)
 }

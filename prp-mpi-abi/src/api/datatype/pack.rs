@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use prp_mpi::datatype::{Basic, Class as Kind, Datatype};
+use prp_mpi::datatype::{Basic, Class as Kind, Datatype, Run};
 use prp_mpi::sys::memory::Region;
 
 use super::{count_of, known};
@@ -67,20 +67,13 @@ pub(crate) fn unpack(
     Ok(())
 }
 
-/// Bytes of the elements in external32.
-fn external_size(datatype: &Datatype) -> usize {
-    datatype.runs().iter().map(|run| run.count * usize::from(run.basic.external)).sum()
-}
-
-/// How many numbers of which class follow each other in a datatype, and the bytes of one of them:
-/// in memory and in external32.
-fn numbers(datatype: &Datatype) -> impl Iterator<Item = (usize, Kind, usize, usize)> {
-    datatype.runs().iter().map(|run| {
-        let Basic { class, size, external } = run.basic;
-        let parts = if matches!(class, Kind::Complex | Kind::LongComplex) { 2 } else { 1 };
-        let [size, external] = [size, external].map(|bytes| usize::from(bytes) / parts);
-        (run.count * parts, class, size, external)
-    })
+/// How many numbers of which class follow each other in elements, and the bytes of one of them: in
+/// memory and in external32.
+fn numbers(of: &Run) -> (usize, Kind, usize, usize) {
+    let Basic { class, size, external } = of.basic;
+    let parts = if matches!(class, Kind::Complex | Kind::LongComplex) { 2 } else { 1 };
+    let [size, external] = [size, external].map(|bytes| usize::from(bytes) / parts);
+    (of.count * parts, class, size, external)
 }
 
 const fn is_long(class: Kind) -> bool {
@@ -98,28 +91,29 @@ fn filling(class: Kind, low: &[u8]) -> u8 {
 fn to_external(packed: &[u8], datatype: &Datatype) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(packed.len());
     let mut rest = packed;
-    while !rest.is_empty() {
-        for (count, class, size, external) in numbers(datatype) {
+    let mut fits = true;
+    while !rest.is_empty() && fits {
+        datatype.each_run(|run| {
+            let (count, class, size, external) = numbers(&run);
             let (now, later) = rest.split_at(count * size);
             rest = later;
             for number in now.chunks_exact(size) {
                 let wide = is_long(class).then(|| wide_of_long(number));
                 let (low, high) = wide.as_ref().map_or(number, |w| w).split_at(external);
-                if high.iter().any(|byte| *byte != filling(class, low)) {
-                    return None;
-                }
+                fits &= high.iter().all(|byte| *byte == filling(class, low));
                 out.extend(low.iter().rev());
             }
-        }
+        });
     }
-    Some(out)
+    fits.then_some(out)
 }
 
 fn from_external(outside: &[u8], datatype: &Datatype) -> Vec<u8> {
     let mut packed = Vec::with_capacity(outside.len());
     let mut rest = outside;
     while !rest.is_empty() {
-        for (count, class, size, external) in numbers(datatype) {
+        datatype.each_run(|run| {
+            let (count, class, size, external) = numbers(&run);
             let (now, later) = rest.split_at(count * external);
             rest = later;
             for number in now.chunks_exact(external) {
@@ -130,7 +124,7 @@ fn from_external(outside: &[u8], datatype: &Datatype) -> Vec<u8> {
                 low.resize(size, filling(class, &low));
                 packed.extend(low);
             }
-        }
+        });
     }
     packed
 }
@@ -173,7 +167,7 @@ pub(crate) fn pack_external_size(
     size: Counts,
 ) -> Outcome {
     check(name)?;
-    size.put((count_of(count)? * external_size(&*known(datatype)?)) as i64);
+    size.put((count_of(count)? * known(datatype)?.external_size()) as i64);
     Ok(())
 }
 
@@ -207,7 +201,7 @@ pub(crate) fn unpack_external(
     check(name)?;
     let of = known(datatype)?;
     let mut to = outbuf.region(count_of(count)?, &of);
-    let len = count_of(count)? * external_size(&of);
+    let len = count_of(count)? * of.external_size();
     let packed = next_bytes(inbuf, size, position, len, PACKED_TOO_SHORT)?.to_vec();
     to.write(0, &from_external(&packed, &of));
     Ok(())
