@@ -385,6 +385,7 @@ fn words__need_not_be_text() {
     // A single process, with the environment variables of another launcher.
     let mut alone = Command::new(&program);
     check_failed(&output(alone.env("PMIX_RANK", "0")), 1, &["prp-mpirun -n N"]);
+    check_failed(&output(alone.env("SLURM_STEP_NUM_TASKS", "2")), 1, &["srun --mpi=pmi2"]);
 }
 
 fn start__a_descriptor_of_a_launcher_that_is_closed_is_named() {
@@ -399,5 +400,4 @@ fn start__in_a_folder_with_a_long_name() {
     let mut launcher = Command::new(PROGRAMS.join("prp-mpirun"));
     launcher.args(["-n", "3"]).arg(BUILT.join("point_to_point")).env("TMPDIR", &folder);
     check(&output(&mut launcher), "all well");
-    check_failed(&output(alone.env("SLURM_STEP_NUM_TASKS", "2")), 1, &["srun --mpi=pmi2"]);
 }
