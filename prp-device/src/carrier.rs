@@ -5,9 +5,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, SockFlag, recv};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, recv};
 use prp_proto::addr::MacAddr;
 
+use crate::KernelDevice;
 use crate::netlink::{self, BUFFER, NETWORK, attribute, messages, text, u32_at};
 
 // From linux/rtnetlink.h, linux/if_link.h and linux/if.h.
@@ -25,11 +26,11 @@ const LOWER_UP: u32 = 0x1_0000;
 /// Set up, with a carrier of its own, and with one of what it is built on.
 const USABLE: u32 = UP | RUNNING | LOWER_UP;
 
-/// What the kernel says of a device.
+/// What the kernel says of a device that is there.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct LinkState {
-    /// The kernel's number for it; none if it was removed, or taken to another network namespace.
-    pub index: Option<u32>,
+    /// The kernel's number for it.
+    pub index: u32,
     /// It is up and has a carrier.
     pub up: bool,
     /// Its hardware address; all zeros for the loopback device.
@@ -38,12 +39,19 @@ pub struct LinkState {
     pub mtu: u32,
 }
 
+/// A device that is there, and what it is called now.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Link {
+    name: String,
+    state: LinkState,
+}
+
 /// The kernel's word on devices.
 #[derive(Debug)]
 pub struct Carrier {
     socket: OwnedFd,
-    /// By name: a device that is removed and made again has another number.
-    devices: HashMap<String, LinkState>,
+    /// By number: a name may go from one device to another.
+    devices: HashMap<u32, Link>,
     buffer: Vec<u8>,
 }
 
@@ -78,23 +86,46 @@ impl Carrier {
                 }
                 Err(Errno::EAGAIN) => return Ok(news),
                 Err(Errno::EINTR) => {}
-                // News were lost: all of it once more.
-                Err(Errno::ENOBUFS) => self.ask()?,
+                // News were lost, that of a removal perhaps: all of it once more.
+                Err(Errno::ENOBUFS) => {
+                    self.devices.clear();
+                    self.ask()?;
+                }
                 Err(e) => return Err(e.into()),
             }
         }
     }
 
-    /// What the kernel has said of the device called `name`; none if it has said nothing, as of one
-    /// that bears another name by now.
-    pub fn state(&self, name: &str) -> Option<LinkState> {
-        self.devices.get(name).copied()
+    /// The device with this number; none if there is none, or the kernel has said nothing of it.
+    pub fn state(&self, index: u32) -> Option<LinkState> {
+        self.devices.get(&index).map(|link| link.state)
     }
 
-    /// Whether the device called `name` is up and has a carrier. One the kernel has said nothing of
-    /// is taken to.
-    pub fn is_up(&self, name: &str) -> bool {
-        self.state(name).is_none_or(|link| link.up)
+    /// What the device with this number is called now.
+    pub fn name(&self, index: u32) -> Option<&str> {
+        self.devices.get(&index).map(|link| link.name.as_str())
+    }
+
+    /// The device that is called `name` now.
+    pub fn called(&self, name: &str) -> Option<LinkState> {
+        self.devices.values().find(|link| link.name == name).map(|link| link.state)
+    }
+
+    /// The state of the device that the socket `device` is on. If that has gone, or was not there
+    /// yet, the socket goes to the one that is called `name` now, provided that `is_meant` says of
+    /// its hardware address that it is the same one, made again. None if there is none.
+    pub fn follow(
+        &self,
+        device: &dyn KernelDevice,
+        name: &str,
+        is_meant: impl Fn(MacAddr) -> bool,
+    ) -> Option<LinkState> {
+        if let Some(index) = device.index() {
+            return self.state(index);
+        }
+        let link = self.called(name).filter(|link| is_meant(link.mac))?;
+        // If it has gone meanwhile, there is more news to come.
+        device.rebind(link.index).then_some(link)
     }
 }
 
@@ -105,109 +136,32 @@ impl AsFd for Carrier {
 }
 
 /// Records what a packet of netlink messages states.
-fn note(devices: &mut HashMap<String, LinkState>, packet: &[u8]) {
+fn note(devices: &mut HashMap<u32, Link>, packet: &[u8]) {
     for (kind, body) in messages(packet).filter(|(kind, _)| matches!(*kind, NEW_LINK | DEL_LINK)) {
+        // A bridge reports its ports by messages of a family of its own, also when it frees one.
+        if body.first().copied() != Some(AddressFamily::Unspec as u8) {
+            continue;
+        }
         let info = body.get(LINK_INFO..).unwrap_or_default();
         let (Some(name), Some(index), Some(flags)) =
             (text(info, IF_NAME), u32_at(body, 4), u32_at(body, 8))
         else {
             continue;
         };
-        // Whatever it was called before, it is not called that any more.
-        devices.retain(|other, link| other == name || link.index != Some(index));
-        let there = kind == NEW_LINK;
+        if kind == DEL_LINK {
+            devices.remove(&index);
+            continue;
+        }
         let mac = attribute(info, ADDRESS).and_then(|mac| mac.try_into().ok());
-        let link = LinkState {
-            index: there.then_some(index),
-            up: there && flags & USABLE == USABLE,
+        let state = LinkState {
+            index,
+            up: flags & USABLE == USABLE,
             mac: mac.map_or(MacAddr::ZERO, MacAddr),
             mtu: attribute(info, MTU).and_then(|mtu| u32_at(mtu, 0)).unwrap_or_default(),
         };
-        // The end of a device says nothing of another one that has taken its name meanwhile.
-        if there || devices.get(name).is_none_or(|known| known.index == Some(index)) {
-            devices.insert(name.to_owned(), link);
-        }
+        devices.insert(index, Link { name: name.to_owned(), state });
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// As the kernel speaks of device 2 if it is called `eth2`.
-    fn message(kind: u16, name: &str, flags: u32, rest: usize) -> Vec<u8> {
-        let index = u32::from(name.bytes().last().unwrap_or_default() - b'0');
-        numbered(kind, name, index, flags, rest)
-    }
-
-    fn numbered(kind: u16, name: &str, index: u32, flags: u32, rest: usize) -> Vec<u8> {
-        let mut fixed = [0; LINK_INFO];
-        fixed[4..8].copy_from_slice(&index.to_ne_bytes());
-        fixed[8..12].copy_from_slice(&flags.to_ne_bytes());
-        netlink::message(kind, &fixed, &[(9, &vec![7; rest]), (IF_NAME, name.as_bytes())])
-    }
-
-    #[test]
-    fn note__takes_the_state_of_every_device_of_a_packet() {
-        let mut devices = HashMap::new();
-        let packet = [
-            message(NEW_LINK, "eth2", USABLE, 5),
-            message(NEW_LINK, "eth3", UP, 0),
-            message(3, "eth0", 0, 0),
-            message(NEW_LINK, "eth4", RUNNING | LOWER_UP, 1),
-            message(NEW_LINK, "eth5", UP | LOWER_UP, 0),
-            message(NEW_LINK, "eth6", UP | RUNNING, 0),
-        ];
-        note(&mut devices, &packet.concat());
-        let up = |name: &&str| devices[*name].up;
-        let names = ["eth2", "eth3", "eth4", "eth5", "eth6"];
-        assert_eq!(names.iter().copied().filter(up).collect::<Vec<_>>(), ["eth2"]);
-        assert_eq!(devices.len(), names.len());
-        note(&mut devices, &message(DEL_LINK, "eth2", USABLE, 0));
-        assert_eq!(devices["eth2"], LinkState::default());
-        // Expect: it is known again when it has been made again.
-        note(&mut devices, &message(NEW_LINK, "eth2", USABLE, 0));
-        assert!(devices["eth2"].up);
-    }
-
-    #[test]
-    fn note__follows_a_name_from_device_to_device() {
-        let mut devices = HashMap::new();
-        let mut receive = |kind, name, index| {
-            note(&mut devices, &numbered(kind, name, index, USABLE, 0));
-            let mut known: Vec<_> =
-                devices.iter().map(|(name, link)| (name.clone(), link.index)).collect();
-            known.sort();
-            known
-        };
-        let known = |all: &[(&str, Option<u32>)]| {
-            all.iter().map(|(name, index)| ((*name).to_owned(), *index)).collect::<Vec<_>>()
-        };
-        receive(NEW_LINK, "eth0", 2);
-        assert_eq!(receive(NEW_LINK, "old", 2), known(&[("old", Some(2))]));
-        assert_eq!(receive(NEW_LINK, "eth0", 3), known(&[("eth0", Some(3)), ("old", Some(2))]));
-        // Expect: the end of the one that was called so before is not the end of this one.
-        assert_eq!(receive(DEL_LINK, "eth0", 2), known(&[("eth0", Some(3))]));
-        assert_eq!(receive(DEL_LINK, "eth0", 3), known(&[("eth0", None)]));
-    }
-
-    #[test]
-    fn note__survives_what_no_kernel_says() {
-        for cut in 0..80 {
-            let mut packet = message(NEW_LINK, "eth2", UP, 16);
-            packet.truncate(cut);
-            note(&mut HashMap::new(), &packet);
-        }
-        note(&mut HashMap::new(), &[0; 100]);
-        note(&mut HashMap::new(), &[0xff; 100]);
-    }
-
-    #[test]
-    fn watch__knows_the_devices_of_this_machine() {
-        let carrier = Carrier::watch().expect("a netlink socket");
-        let lo = carrier.state("lo").expect("every machine has it");
-        assert!(lo.index.is_some() && lo.mtu >= 1500 && lo.mac == MacAddr::ZERO, "{lo:?}");
-        assert_eq!(carrier.state("no such"), None);
-        assert!(carrier.is_up("no such"), "nothing is known of that one");
-    }
-}
+mod tests;

@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use caps::{CapSet, Capability};
 use nix::sys::socket::{SockFlag, SockProtocol};
 
+use crate::device_state;
 use crate::netlink::{self, NETWORK, attribute, text, u32_at};
-use crate::number_and_mtu;
 use crate::sys::bpf::query::programs_at_egress;
 use crate::sys::packet::NO_FRAMES;
 
@@ -40,16 +40,15 @@ const AT_INGRESS: [&str; 2] = ["ingress", "clsact"];
 /// Packet sockets of this thread's network namespace.
 const SOCKETS: &str = "/proc/thread-self/net/packet";
 
-/// Whether frames that go straight to the NIC driver of the device called `name`, in this thread's
-/// network namespace, pass by nothing. No error would show there that a frame is too large: the
-/// device must have the number and the MTU it had. Captures may listen that get them all the same:
-/// `is_reached` says of the inode of a packet socket whether its owner does.
+/// Whether frames that go straight to the NIC driver of device `index`, in this thread's network
+/// namespace, pass by nothing. No error would show there that a frame is too large: the device must
+/// have the MTU it had. Captures may listen that get them all the same: `is_reached` says of the
+/// inode of a packet socket whether its owner does.
 ///
 /// # Errors
 /// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN, and what else keeps it from
 /// being found out: then something may be there.
 pub(super) fn ensure_no_egress_hooks(
-    name: &str,
     index: u32,
     mtu: u32,
     is_reached: impl FnMut(u64) -> bool,
@@ -59,7 +58,7 @@ pub(super) fn ensure_no_egress_hooks(
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     let socket = netlink::open(NETWORK, 0, SockFlag::empty())?;
-    let is_none = number_and_mtu(socket.as_fd(), name)? == (index, mtu)
+    let is_none = device_state::mtu(&socket, index)? == mtu
         && programs_at_egress(index)? == 0
         && !has_rules(EGRESS)?
         && kinds(&socket, index)?.are_none()
@@ -67,20 +66,20 @@ pub(super) fn ensure_no_egress_hooks(
     if is_none { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
-/// Whether frames that a program at the ingress of the device called `name` takes pass by no
-/// filters and no rules there. Other programs, that were there before, see them first. Its frames
-/// must still be of the length they had.
+/// Whether frames that a program at the ingress of device `index` takes pass by no filters and no
+/// rules there. Other programs, that were there before, see them first. Its frames must still be of
+/// the length they had.
 ///
 /// # Errors
 /// `WouldBlock` if there is something. `EPERM` without CAP_NET_ADMIN and CAP_BPF, and what else
 /// keeps it from being found out.
-pub(super) fn ensure_no_ingress_hooks(name: &str, index: u32, mtu: u32) -> io::Result<()> {
+pub(super) fn ensure_no_ingress_hooks(index: u32, mtu: u32) -> io::Result<()> {
     let has = |capability| caps::has_cap(None, CapSet::Effective, capability).unwrap_or(false);
     if !has(Capability::CAP_NET_ADMIN) || !has(Capability::CAP_BPF) {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     let socket = netlink::open(NETWORK, 0, SockFlag::empty())?;
-    let is_none = number_and_mtu(socket.as_fd(), name)? == (index, mtu)
+    let is_none = device_state::mtu(&socket, index)? == mtu
         && !has_rules(INGRESS)?
         && kinds(&socket, index)?.at_ingress == 0;
     if is_none { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }

@@ -2,12 +2,13 @@
 //! what else it is called.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::sys::socket::SockFlag;
 use prp_proto::addr::MacAddr;
 
 use crate::netlink::{self, NETWORK, attribute, attributes, text, u32_at, until_zero};
+use crate::sys::packet;
 
 // From linux/rtnetlink.h, linux/if_link.h and linux/if.h.
 const NEW_LINK: u16 = 16;
@@ -64,6 +65,34 @@ pub fn device_states() -> io::Result<Vec<DeviceState>> {
     let mut states = Vec::new();
     netlink::answer(&socket, |kind, body| states.extend(state(kind, body)))?;
     Ok(states)
+}
+
+/// The kernel's number of the device that a packet socket is on, and the bytes after the Ethernet
+/// header that it takes, in this thread's network namespace. Its name may be another one by now.
+///
+/// # Errors
+/// `ENODEV` if it is on none, or that has gone.
+pub fn device_of_socket(socket: BorrowedFd<'_>) -> io::Result<(u32, u32)> {
+    let index = packet::device(socket).ok_or_else(no_device)?;
+    Ok((index, mtu(&netlink::open(NETWORK, 0, SockFlag::empty())?, index)?))
+}
+
+/// Bytes after the Ethernet header that device `index` takes, where `socket` is for questions about
+/// devices.
+///
+/// # Errors
+/// `ENODEV` if there is no such device.
+pub(crate) fn mtu(socket: &OwnedFd, index: u32) -> io::Result<u32> {
+    let mut info = [0; LINK_INFO];
+    info[4..8].copy_from_slice(&index.to_ne_bytes());
+    netlink::ask_one(socket.as_fd(), GET_LINK, &info)?;
+    let mut found = None;
+    netlink::answer(socket, |kind, body| found = found.take().or_else(|| state(kind, body)))?;
+    Ok(found.ok_or_else(no_device)?.mtu)
+}
+
+fn no_device() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENODEV)
 }
 
 /// What a message of the kernel's states of a device, if it is about one.
@@ -160,5 +189,17 @@ mod tests {
         let states = device_states().expect("a netlink socket");
         let is_lo = |state: &&DeviceState| state.name == "lo" && state.loopback;
         assert_eq!(states.iter().filter(is_lo).count(), 1, "{states:?}");
+    }
+
+    #[test]
+    fn mtu__of_a_device_by_its_number() {
+        let states = device_states().expect("a netlink socket");
+        let lo = states.iter().find(|state| state.loopback).expect("every machine has it");
+        let socket = netlink::open(NETWORK, 0, SockFlag::empty()).expect("a netlink socket");
+        assert_eq!(mtu(&socket, lo.index).ok(), Some(lo.mtu));
+        let absent = mtu(&socket, i32::MAX.cast_unsigned()).expect_err("no device has it");
+        assert_eq!(absent.raw_os_error(), Some(libc::ENODEV));
+        // Expect: the socket answers further questions.
+        assert_eq!(mtu(&socket, lo.index).ok(), Some(lo.mtu));
     }
 }

@@ -25,7 +25,7 @@ pub struct NodeDevice {
 
 /// Opens the devices of the node `local`, which `hosts` names, and those that lead back to this
 /// machine; only the one called `only`, if given, in place of those that `hosts` names. An Ethernet
-/// device that is not there is waited for ([`crate::KernelDevice::revive`]). Where the node has no
+/// device that is not there is waited for ([`crate::KernelDevice::rebind`]). Where the node has no
 /// Ethernet address no packet socket is opened, and no privilege needed.
 ///
 /// # Errors
@@ -80,15 +80,21 @@ fn open_ethernet(
     };
     for interface in found.iter().filter(|i| i.loopback || is_wanted(&i.name)) {
         let name = &interface.name;
-        let opened = PacketDevice::open(interface, hosts.ethertype());
-        let io = opened.map_err(|e| explain_open(&e, name))?;
+        let io = match PacketDevice::open(interface, hosts.ethertype()) {
+            // It has gone since it was listed.
+            Err(e) if e.raw_os_error() == Some(libc::ENODEV) && only.is_none() => {
+                PacketDevice::await_interface(hosts.ethertype())
+            }
+            opened => opened,
+        };
+        let io = io.map_err(|e| explain_open(&e, name))?;
         let ours = Device::ethernet(interface.mac, io.mtu());
         let device = Device { loopback: interface.loopback, ..ours };
         let io = DeviceIo::Frames(Box::new(io));
         devices.push(NodeDevice { name: name.clone(), device, io });
     }
     for name in absent(hosts, &found, only) {
-        let opened = PacketDevice::await_interface(name, hosts.ethertype());
+        let opened = PacketDevice::await_interface(hosts.ethertype());
         let io = opened.map_err(|e| explain_open(&e, name))?;
         let device = Device::ethernet(MacAddr::ZERO, io.mtu());
         let io = DeviceIo::Frames(Box::new(io));

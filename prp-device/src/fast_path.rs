@@ -45,7 +45,6 @@ impl<W: FastPathKind> Managed for W {
 /// The device of a fast path.
 #[derive(Debug)]
 pub(super) struct Netdev {
-    pub(super) name: String,
     /// Where the packet socket is.
     index: AtomicU32,
     pub(super) mtu: u32,
@@ -86,11 +85,11 @@ struct State<T> {
 }
 
 impl<T> FastPath<T> {
-    /// One at the device called `name`, with this number and MTU, for flows that do not pause for
-    /// longer than that.
-    pub(super) fn new(name: &str, index: u32, mtu: u32, pause: Duration) -> Self {
+    /// One at the device with this number and MTU, for flows that do not pause for longer than
+    /// that.
+    pub(super) fn new(index: u32, mtu: u32, pause: Duration) -> Self {
         Self {
-            netdev: Netdev { name: name.to_owned(), index: AtomicU32::new(index), mtu },
+            netdev: Netdev { index: AtomicU32::new(index), mtu },
             pause,
             waker: OnceLock::new(),
             frames: AtomicU64::new(0),
@@ -252,7 +251,7 @@ mod tests {
 
     /// A fast path that is open, and the time.
     fn open(netdev: u32) -> (FastPath<u32>, Instant) {
-        let fast_path = FastPath::new("none", netdev, 1500, Duration::ZERO);
+        let fast_path = FastPath::new(netdev, 1500, Duration::ZERO);
         fast_path.set_waker(Waker::noop());
         let now = Instant::from_nanos(0);
         fast_path.note(FLOW);

@@ -1,19 +1,20 @@
 //! The network interfaces of this machine, in this thread's network namespace.
+//!
+//! An interface is its number and its hardware address. Its name may change, and so may the device
+//! that a name belongs to; an IP address may bear a label that looks like a name of its own.
 
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::BorrowedFd;
 
-use nix::sys::socket::SockFlag;
-use pnet::datalink::NetworkInterface;
 use prp_node::{Explanation, HostsFile};
 use prp_proto::addr::{MacAddr, NodeId};
-use prp_proto::hosts::HopTarget;
+use prp_proto::hosts::{Entry, HopTarget, Hosts};
 
-use crate::netlink::{self, NETWORK};
-use crate::sys::packet;
+use crate::DeviceState;
+use crate::ip_address::IpAddress;
+use crate::{device_states, ip_addresses};
 
-/// An interface that could carry frames.
+/// An interface that could carry frames, as it was when it was listed.
 #[derive(Clone, Debug)]
 pub struct Interface {
     /// Its name.
@@ -24,56 +25,38 @@ pub struct Interface {
     pub mac: MacAddr,
     /// Whether it leads back to this machine.
     pub loopback: bool,
+    /// Bytes after the Ethernet header that it takes.
+    pub mtu: u32,
 }
 
-/// All of them, or why they cannot be listed.
+/// All of them, each once.
 ///
 /// # Errors
 /// The kernel gives no netlink socket, where a filter of address families leaves AF_NETLINK out.
 pub fn list_interfaces() -> io::Result<Vec<Interface>> {
-    Ok(listed()?.into_iter().map(Interface::from).collect())
-}
-
-/// As [`list_interfaces`], with their IP addresses.
-fn listed() -> io::Result<Vec<NetworkInterface>> {
-    let found = pnet::datalink::interfaces();
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    // Every network namespace has a loopback device, so the question itself has failed.
-    netlink::open(NETWORK, 0, SockFlag::empty()).map_err(|e| {
-        let cause = format!(
-            "the network interfaces of this machine cannot be listed: a netlink socket: {e}"
-        );
-        let fix = "allow AF_NETLINK (RestrictAddressFamilies= of a systemd unit)";
-        Explanation { cause, fix: Some(fix.into()), ..Explanation::default() }.into_error(e.kind())
-    })?;
-    Err(io::Error::other("the kernel lists no network interfaces"))
+    let states = device_states().map_err(|e| explain_listing(&e))?;
+    Ok(states.into_iter().map(Interface::from).collect())
 }
 
 /// All of them; none where they cannot be listed.
 pub fn interfaces() -> Vec<Interface> {
-    pnet::datalink::interfaces().into_iter().map(Interface::from).collect()
+    list_interfaces().unwrap_or_default()
 }
 
-impl From<NetworkInterface> for Interface {
-    fn from(i: NetworkInterface) -> Self {
-        Self { loopback: i.is_loopback(), mac: mac(&i), index: i.index, name: i.name }
+/// Says what is missing where interfaces or their addresses cannot be listed.
+fn explain_listing(error: &io::Error) -> io::Error {
+    let cause = format!(
+        "the network interfaces of this machine cannot be listed: a netlink socket: {error}"
+    );
+    let fix = "allow AF_NETLINK (RestrictAddressFamilies= of a systemd unit)";
+    Explanation { cause, fix: Some(fix.into()), ..Explanation::default() }.into_error(error.kind())
+}
+
+impl From<DeviceState> for Interface {
+    fn from(state: DeviceState) -> Self {
+        let DeviceState { name, index, mac, loopback, mtu, .. } = state;
+        Self { name, index, mac, loopback, mtu }
     }
-}
-
-fn mac(interface: &NetworkInterface) -> MacAddr {
-    MacAddr(interface.mac.map_or([0; 6], |mac| mac.octets()))
-}
-
-/// Whether `ip` is an address of one of these interfaces. All addresses of a network of the
-/// loopback device are this machine's: 127.0.0.0/8.
-fn is_local_ip(ip: IpAddr, interfaces: &[NetworkInterface]) -> bool {
-    let has_ip = |i: &NetworkInterface| {
-        let is_loopback = i.is_loopback();
-        i.ips.iter().any(|network| network.ip() == ip || is_loopback && network.contains(ip))
-    };
-    interfaces.iter().any(has_ip)
 }
 
 /// What the kernel says to opening a packet socket on the device `name`, with what is missing and
@@ -103,47 +86,85 @@ pub fn local_node(file: &HostsFile, wanted: Option<NodeId>) -> io::Result<NodeId
         };
         return hosts.entry(node).map(|_| node).ok_or_else(unknown);
     }
-    let found = listed()?;
+    let devices = list_interfaces()?;
+    let addresses = ip_addresses().map_err(|e| explain_listing(&e))?;
     let is_local = |own: HopTarget<'_>| match own {
-        HopTarget::Direct { mac: own, .. } => found.iter().any(|i| mac(i) == own),
+        HopTarget::Direct { mac: own, .. } => devices.iter().any(|device| device.mac == own),
         // That it can be bound says nothing where net.ipv4.ip_nonlocal_bind is 1.
-        HopTarget::Udp(addr) => is_local_ip(addr.ip(), &found),
+        HopTarget::Udp(addr) => device_of(addr.ip(), &addresses, &devices).is_some(),
         HopTarget::Via(_) => false,
     };
     hosts.local_node(is_local).map_err(|e| file.error(e.cause(), Some(e.fix())))
 }
 
-/// The kernel's number of the interface called `name`, in the network namespace of `socket`, and
-/// the bytes after the Ethernet header it takes. Both may change while the name stays.
-///
-/// # Errors
-/// `ENODEV` if there is none of that name.
-pub fn number_and_mtu(socket: BorrowedFd<'_>, name: &str) -> io::Result<(u32, u32)> {
-    Ok((packet::index(socket, name)?, packet::mtu(socket, name)?))
+/// The hardware addresses that the line of node `own` in `hosts` gives for the device `name`.
+pub fn own_addrs(hosts: &Hosts, own: NodeId, name: &str) -> impl Iterator<Item = MacAddr> {
+    let hops = hosts.entry(own).into_iter().flat_map(Entry::hops);
+    hops.filter_map(move |hop| match hop.target {
+        HopTarget::Direct { mac, device } => (device == name).then_some(mac),
+        HopTarget::Via(_) | HopTarget::Udp(_) => None,
+    })
+}
+
+/// The one of `devices` that has the address `ip`, where all have `addresses`. All addresses of a
+/// network of the loopback device are this machine's: 127.0.0.0/8.
+pub(crate) fn device_of<'d>(
+    ip: IpAddr,
+    addresses: &[IpAddress],
+    devices: &'d [Interface],
+) -> Option<&'d Interface> {
+    let found = |index: u32| devices.iter().find(|device| device.index == index);
+    addresses.iter().find_map(|address| {
+        let device = found(address.index)?;
+        (address.ip == ip || device.loopback && address.network_contains(ip)).then_some(device)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn interface(name: &str, flags: i32, ips: &[&str]) -> NetworkInterface {
-        let ips = ips.iter().map(|ip| ip.parse().expect("a network")).collect();
-        let (description, flags) = (String::new(), flags.cast_unsigned());
-        NetworkInterface { name: name.into(), description, index: 1, mac: None, ips, flags }
+    fn interface(name: &str, index: u32) -> Interface {
+        let loopback = name == "lo";
+        Interface { name: name.into(), index, mac: MacAddr::ZERO, loopback, mtu: 1500 }
     }
 
     #[test]
-    fn is_local_ip__of_all_devices_and_of_the_whole_loopback_network() {
-        let found = [
-            interface("lo", libc::IFF_LOOPBACK, &["127.0.0.1/8", "::1/128"]),
-            interface("eth0", 0, &["10.1.0.7/16", "fd00::7/64"]),
+    fn device_of__of_all_devices_and_of_the_whole_loopback_network() {
+        let devices = [interface("lo", 1), interface("eth0", 2)];
+        let networks = [
+            (1, "127.0.0.1", 8),
+            (1, "::1", 128),
+            (1, "10.77.0.1", 32),
+            (2, "10.1.0.7", 16),
+            (2, "fd00::7", 64),
+            (9, "10.9.0.9", 16),
         ];
-        let is_local = |ip: &str| is_local_ip(ip.parse().expect("an address"), &found);
-        for ip in ["127.0.0.1", "127.200.3.4", "::1", "10.1.0.7", "fd00::7"] {
-            assert!(is_local(ip), "{ip}");
+        let addresses = networks.map(|(index, ip, prefix)| {
+            let ip = ip.parse().expect("an address");
+            IpAddress { index, ip, prefix, ..IpAddress::default() }
+        });
+        let of = |ip: &str| {
+            let found = device_of(ip.parse().expect("an address"), &addresses, &devices);
+            found.map(|device| device.index)
+        };
+        for ip in ["127.0.0.1", "127.200.3.4", "::1", "10.77.0.1"] {
+            assert_eq!(of(ip), Some(1), "{ip}");
         }
-        for ip in ["10.1.0.8", "fd00::8", "::2", "192.0.2.1"] {
-            assert!(!is_local(ip), "{ip}");
+        for ip in ["10.1.0.7", "fd00::7"] {
+            assert_eq!(of(ip), Some(2), "{ip}");
         }
+        for ip in ["10.1.0.8", "10.77.0.2", "fd00::8", "::2", "192.0.2.1", "10.9.0.9"] {
+            assert_eq!(of(ip), None, "{ip}");
+        }
+    }
+
+    #[test]
+    fn list_interfaces__each_once() {
+        let found = list_interfaces().expect("a netlink socket");
+        let mut numbers: Vec<_> = found.iter().map(|device| device.index).collect();
+        numbers.dedup();
+        assert_eq!(numbers.len(), found.len(), "{found:?}");
+        assert_eq!(found.iter().filter(|device| device.loopback).count(), 1, "{found:?}");
     }
 }

@@ -15,7 +15,7 @@
 //! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` opens and closes them |
 //! | `mirrors` | captures that get copies of what goes past their packet sockets |
 //! | `no_fast_paths` | in their place, in a build without the feature `fast-paths` |
-//! | `interface`, `device_state`, `carrier` | devices, and what the kernel says of them |
+//! | `interface`, `device_state`, `carrier`, `ip_address` | devices, and what the kernel says of them |
 //! | `netlink` | questions to the kernel, and its answers |
 //! | [`assembler`] | eBPF programs, written as calls |
 //! | `cpu_contention` | whether other threads compete for the processor so much that polling does not pay |
@@ -44,6 +44,7 @@ mod fast_path;
 mod fast_path_state;
 mod filter;
 mod interface;
+mod ip_address;
 #[cfg(any(test, feature = "testing"))]
 mod limited_device;
 mod managed;
@@ -73,11 +74,10 @@ use std::sync::Arc;
 pub use carrier::{Carrier, LinkState};
 pub use cpu_contention::CpuContention;
 pub use device_io::DeviceIo;
-pub use device_state::{DeviceState, device_states};
+pub use device_state::{DeviceState, device_of_socket, device_states};
 pub use filter::{PortFilter, RouterFilter};
-pub use interface::{
-    Interface, explain_open, interfaces, list_interfaces, local_node, number_and_mtu,
-};
+pub use interface::{Interface, explain_open, interfaces, list_interfaces, local_node, own_addrs};
+pub use ip_address::{IpAddress, ip_addresses};
 #[cfg(any(test, feature = "testing"))]
 pub use limited_device::LimitedDevice;
 pub use managed::Managed;
@@ -210,9 +210,13 @@ pub trait KernelDevice {
     /// The kernel refused the filter.
     fn set_router_filter(&self, filter: &RouterFilter) -> io::Result<()>;
 
-    /// Goes back to its interface, should that have been removed and made again; whether it is
-    /// there.
-    fn revive(&self) -> bool;
+    /// The kernel's number of the device that it is on; none while that is not there: removed,
+    /// taken to another network namespace, or not made yet.
+    fn index(&self) -> Option<u32>;
+
+    /// Goes to the device with this number, since the one that it was on is not there; whether it
+    /// could.
+    fn rebind(&self, index: u32) -> bool;
 
     /// Lends up to `max` received frames to `borrow`, all at the same time and in the memory they
     /// came to, for a router that passes them on from there. Those that `borrow` has taken out of

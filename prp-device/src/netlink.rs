@@ -12,11 +12,12 @@ use nix::sys::time::{TimeVal, TimeValLike};
 
 // From linux/netlink.h.
 const REQUEST_DUMP: u16 = 0x301;
+const REQUEST_ONE: u16 = 0x5;
 const HEADER: usize = 16;
 const ATTRIBUTE: usize = 4;
 /// The last message of an answer.
 const DONE: u16 = 3;
-/// The message that there is no answer.
+/// The message that there is no answer; or, without an error, that it was the whole one.
 const ERROR: u16 = 2;
 
 /// Longer than the kernel ever takes for an answer, unless something is wrong.
@@ -45,11 +46,23 @@ pub(crate) fn open(part: SockProtocol, groups: u32, flags: SockFlag) -> io::Resu
 /// # Errors
 /// The question could not be sent.
 pub(crate) fn ask(socket: BorrowedFd<'_>, kind: u16, fixed: &[u8]) -> io::Result<()> {
+    request(socket, kind, REQUEST_DUMP, fixed)
+}
+
+/// Asks for the one thing of `kind` that `fixed` names.
+///
+/// # Errors
+/// As [`ask`].
+pub(crate) fn ask_one(socket: BorrowedFd<'_>, kind: u16, fixed: &[u8]) -> io::Result<()> {
+    request(socket, kind, REQUEST_ONE, fixed)
+}
+
+fn request(socket: BorrowedFd<'_>, kind: u16, flags: u16, fixed: &[u8]) -> io::Result<()> {
     let mut request = [&[0; HEADER], fixed].concat();
     let length = request.len() as u32;
     request[..4].copy_from_slice(&length.to_ne_bytes());
     request[4..6].copy_from_slice(&kind.to_ne_bytes());
-    request[6..8].copy_from_slice(&REQUEST_DUMP.to_ne_bytes());
+    request[6..8].copy_from_slice(&flags.to_ne_bytes());
     send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
     Ok(())
 }
@@ -83,6 +96,9 @@ pub(crate) fn answer(socket: &OwnedFd, mut take: impl FnMut(u16, &[u8])) -> io::
                 DONE => return Ok(()),
                 ERROR => {
                     let code = u32_at(body, 0).unwrap_or_default().cast_signed();
+                    if code == 0 {
+                        return Ok(());
+                    }
                     return Err(io::Error::from_raw_os_error(code.wrapping_neg()));
                 }
                 _ => take(kind, body),

@@ -15,7 +15,7 @@ pub struct TcxRx;
 
 impl TcxRx {
     #[expect(clippy::unnecessary_wraps, reason = "the one that needs memory may have none")]
-    pub(super) const fn new(_: &str, _: u32, _: u32, _: u16, _: usize) -> io::Result<Self> {
+    pub(super) const fn new(_: u32, _: u32, _: u16, _: usize) -> io::Result<Self> {
         Ok(Self)
     }
 
@@ -63,7 +63,7 @@ impl TcxRx {
 pub enum XdpTx {}
 
 impl XdpTx {
-    pub(super) const fn new(_: &str, _: u32, _: u32) -> Option<Self> {
+    pub(super) const fn new(_: u32, _: u32) -> Option<Self> {
         None
     }
 

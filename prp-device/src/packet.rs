@@ -37,6 +37,9 @@ const SLOTS: (usize, usize) = (16, 512);
 /// one piece at any time.
 const IN_PIECES: RangeInclusive<usize> = 4 * 1024..=15 * 1024;
 
+/// The number of no device: the kernel numbers them from 1.
+const NO_DEVICE: u32 = 0;
+
 /// Bytes after the Ethernet header that every Ethernet device takes unless it was given another
 /// MTU: the assumption for a device that is not there yet.
 const USUAL_MTU: u32 = 1500;
@@ -71,25 +74,24 @@ impl PacketDevice {
     /// # Errors
     /// `EPERM` without CAP_NET_RAW; whatever else the kernel says.
     pub fn open(interface: &Interface, ethertype: u16) -> io::Result<Self> {
-        Self::make(&interface.name, true, ethertype)
+        Self::make(interface.index, interface.mtu, ethertype)
     }
 
-    /// As [`Self::open`] for an interface called `name` that is not there yet:
-    /// [`KernelDevice::revive`] has the socket use it once it is. It takes frames of the usual size
-    /// then, whatever its MTU.
+    /// As [`Self::open`] for an interface that is not there yet: [`KernelDevice::rebind`] has the
+    /// socket use it once it is. It takes frames of the usual size then, whatever its MTU.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn await_interface(name: &str, ethertype: u16) -> io::Result<Self> {
-        Self::make(name, false, ethertype)
+    pub fn await_interface(ethertype: u16) -> io::Result<Self> {
+        Self::make(NO_DEVICE, USUAL_MTU, ethertype)
     }
 
-    fn make(name: &str, is_present: bool, ethertype: u16) -> io::Result<Self> {
+    /// A socket on device `index`, which takes `mtu` bytes, or on none yet.
+    fn make(index: u32, mtu: u32, ethertype: u16) -> io::Result<Self> {
         // Protocol 0: nothing arrives before the filter and the ring are in place.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
         let socket = CloseOnFork::new(socket);
         attach(&socket, &filter::nothing())?;
-        let mtu = if is_present { packet::mtu(socket.as_fd(), name)? } else { USUAL_MTU };
         // Not set where the kernel is older than 4.20; the filter then drops frames that we sent as
         // not for us.
         let _ = packet::ignore_outgoing(socket.as_fd());
@@ -112,18 +114,12 @@ impl PacketDevice {
                 Receiver::Queue(RecvVec::new(frame, RECV_BATCH)?)
             }
         };
-        let index = if is_present {
-            // By name: since it was listed it may have been removed and made again.
-            let index = packet::index(socket.as_fd(), name)?;
+        if index != NO_DEVICE {
             packet::bind(socket.as_fd(), index, ethertype)?;
-            index
-        } else {
-            // The kernel numbers devices from 1.
-            0
-        };
-        let xdp_tx = XdpTx::new(name, index, mtu).map(Arc::new);
-        let tcx_rx = Arc::new(TcxRx::new(name, index, mtu, ethertype, slots)?);
-        let bound_socket = BoundSocket { socket, name: name.to_owned(), ethertype, xdp_tx, tcx_rx };
+        }
+        let xdp_tx = XdpTx::new(index, mtu).map(Arc::new);
+        let tcx_rx = Arc::new(TcxRx::new(index, mtu, ethertype, slots)?);
+        let bound_socket = BoundSocket { socket, ethertype, xdp_tx, tcx_rx };
         Ok(Self { bound_socket, receiver, sender, mtu })
     }
 
@@ -238,8 +234,12 @@ impl KernelDevice for PacketDevice {
         attach(&self.bound_socket.socket, &filter.program())
     }
 
-    fn revive(&self) -> bool {
-        self.bound_socket.rebind()
+    fn index(&self) -> Option<u32> {
+        packet::device(self.as_fd())
+    }
+
+    fn rebind(&self, index: u32) -> bool {
+        self.bound_socket.rebind(index)
     }
 
     fn lend(&mut self, max: usize, borrow: &mut Borrow<'_>) -> io::Result<Option<Received>> {
@@ -258,11 +258,10 @@ impl KernelDevice for PacketDevice {
     }
 }
 
-/// A socket, and what to find its interface by when that has been removed and made again.
+/// A socket, and what else is at its device.
 #[derive(Debug)]
 struct BoundSocket {
     socket: CloseOnFork<Socket>,
-    name: String,
     ethertype: u16,
     /// The fast path for frames that are sent.
     xdp_tx: Option<Arc<XdpTx>>,
@@ -271,16 +270,9 @@ struct BoundSocket {
 }
 
 impl BoundSocket {
-    /// The interface was removed. If there is one of its name again, that is the one from now on;
-    /// whether it is. The thread that listens to rtnetlink finds out about its MTU and its hardware
-    /// address.
-    #[cold]
-    fn rebind(&self) -> bool {
-        let socket = self.socket.as_fd();
-        let Ok(index) = packet::index(socket, &self.name) else { return false };
-        // A socket of a fanout group cannot be bound, nor need one be that is.
-        let is_present = packet::bound_to(socket).is_ok_and(|(bound, _)| bound == index)
-            || packet::bind(socket, index, self.ethertype).is_ok();
+    /// Its device was removed: device `index` is the one from now on; whether it is.
+    fn rebind(&self, index: u32) -> bool {
+        let is_present = packet::bind(self.socket.as_fd(), index, self.ethertype).is_ok();
         if is_present {
             self.xdp_tx.iter().for_each(|xdp_tx| xdp_tx.rebind(index));
             self.tcx_rx.rebind(index);
@@ -305,7 +297,6 @@ impl BoundSocket {
                         break;
                     }
                     Some(libc::EINTR) => {}
-                    Some(libc::ENXIO) if self.rebind() => {}
                     // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO:
                     // so is the interface, for now. All are losses, as anywhere else on the path.
                     _ => {

@@ -68,23 +68,17 @@ pub struct TcxRx {
 }
 
 impl TcxRx {
-    /// That of the device called `name`, with this number and MTU, for frames of `ethertype`, of
-    /// which it holds `slots`.
+    /// That of the device with this number and MTU, for frames of `ethertype`, of which it holds
+    /// `slots`.
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub(super) fn new(
-        name: &str,
-        index: u32,
-        mtu: u32,
-        ethertype: u16,
-        slots: usize,
-    ) -> io::Result<Self> {
+    pub(super) fn new(index: u32, mtu: u32, ethertype: u16, slots: usize) -> io::Result<Self> {
         let mut ports = Vec::new();
         ports.try_reserve_exact(Layout::PORT_WORDS).map_err(|_| io::ErrorKind::OutOfMemory)?;
         ports.resize(Layout::PORT_WORDS, 0);
         Ok(Self {
-            fast_path: FastPath::new(name, index, mtu, MAX_FLOW_PAUSE),
+            fast_path: FastPath::new(index, mtu, MAX_FLOW_PAUSE),
             hooked: Arc::default(),
             ethertype,
             layout: Layout::new(slots, mtu as usize + ETHERNET_LEN),
@@ -243,7 +237,7 @@ impl FastPathKind for TcxRx {
     }
 
     fn check(&self, netdev: &Netdev) -> io::Result<()> {
-        conflicts::ensure_no_ingress_hooks(&netdev.name, netdev.index(), netdev.mtu)
+        conflicts::ensure_no_ingress_hooks(netdev.index(), netdev.mtu)
     }
 
     /// Has the kernel put frames here.

@@ -87,7 +87,7 @@ impl UdpDevice {
     pub fn open(own: &[SocketAddr], connects: bool, peers: &[IpAddr]) -> io::Result<Self> {
         let sockets = Sockets::open(own, connects)?;
         let own: Vec<_> = sockets.own_addrs().map(|own| own.ip()).collect();
-        let mtu = UdpMtu::new(own.iter().copied()).read_by(sockets.last_socket().as_fd());
+        let mtu = UdpMtu::new(own.iter().copied()).read();
         Ok(Self {
             mtu: mtu.unwrap_or(mtu::FLOOR),
             room: sockets.room()?,

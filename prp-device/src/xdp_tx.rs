@@ -28,12 +28,11 @@ pub struct XdpTx {
 }
 
 impl XdpTx {
-    /// That of the device called `name`, with this number and MTU; none if its frames are too
-    /// large.
-    pub(super) fn new(name: &str, index: u32, mtu: u32) -> Option<Self> {
+    /// That of the device with this number and MTU; none if its frames are too large.
+    pub(super) fn new(index: u32, mtu: u32) -> Option<Self> {
         let fits = mtu as usize + ETHERNET_LEN <= SLOT;
         fits.then(|| Self {
-            fast_path: FastPath::new(name, index, mtu, MAX_FLOW_PAUSE),
+            fast_path: FastPath::new(index, mtu, MAX_FLOW_PAUSE),
             mirrors: Mirrors::default(),
         })
     }
@@ -102,7 +101,7 @@ impl FastPathKind for XdpTx {
         self.mirrors.forget_ended();
         let index = netdev.index();
         let is_reached = |inode| self.mirrors.reach(inode, index);
-        conflicts::ensure_no_egress_hooks(&netdev.name, index, netdev.mtu, is_reached)
+        conflicts::ensure_no_egress_hooks(index, netdev.mtu, is_reached)
     }
 
     fn open(&self, netdev: &Netdev) -> io::Result<Xsk> {

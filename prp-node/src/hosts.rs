@@ -39,7 +39,7 @@ static FILES: PerProcess<Mutex<HashMap<PathBuf, HostsFile>>> = PerProcess::new(M
 impl HostsFile {
     /// The path in force: `PRP_HOSTS`, or [`DEFAULT_PATH`].
     pub fn default_path() -> PathBuf {
-        environment::variable("PRP_HOSTS").map_or_else(|| DEFAULT_PATH.into(), PathBuf::from)
+        environment::path("PRP_HOSTS").unwrap_or_else(|| DEFAULT_PATH.into())
     }
 
     /// Reads and checks the file at `path`.

@@ -6,7 +6,6 @@
 //! router it would believe. The capture takes only processes that may do without a packet socket,
 //! and receives nothing from them: they could send it descriptors.
 
-use std::fs;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
@@ -15,14 +14,11 @@ use std::time::Duration;
 
 use nix::cmsg_space;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::sockopt::PeerCredentials;
-use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, getsockopt, recvmsg, sendmsg,
-};
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
 use crate::fork::CloseOnFork;
 use crate::is_trusted;
-use crate::trust::{capabilities, has_our_capabilities, is_always_trusted};
+use crate::trust::{Peer, is_always_trusted};
 
 /// What comes with the file: a mark, and the version of this exchange.
 const HELLO: [u8; 8] = *b"PRPmir\0\x01";
@@ -55,23 +51,15 @@ impl MirrorListener {
     /// The next process that has connected, if there is one; others are sent away.
     pub fn accept(&self) -> Option<UnixStream> {
         while let Ok((link, _)) = self.listener.accept() {
-            let peer = getsockopt(&link, PeerCredentials);
-            if peer.is_ok_and(|peer| is_admin(peer.pid())) && link.set_nonblocking(true).is_ok() {
+            let peer = Peer::of(&link);
+            if peer.is_ok_and(|peer| peer.has_capability(CAP_NET_ADMIN))
+                && link.set_nonblocking(true).is_ok()
+            {
                 return Some(link);
             }
         }
         None
     }
-}
-
-/// Whether process `pid` has CAP_NET_ADMIN, and that in the user namespace of this one.
-fn is_admin(pid: i32) -> bool {
-    let own = capabilities(&format!("/proc/{pid}/status"), "CapPrm:");
-    let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/user")).ok();
-    let theirs = namespace(&pid.to_string());
-    own.is_some_and(|own| own & 1 << CAP_NET_ADMIN != 0)
-        && theirs.is_some()
-        && theirs == namespace("self")
 }
 
 impl AsFd for MirrorListener {
@@ -114,9 +102,9 @@ impl MirrorLink {
     pub fn connect(inode: u64) -> io::Result<Self> {
         let link = UnixStream::connect_addr(&name(inode)?)?;
         link.set_nonblocking(true)?;
-        let peer = getsockopt(&link, PeerCredentials)?;
-        let is_equal = || is_trusted(peer.uid()) && has_our_capabilities(peer.pid());
-        if !is_always_trusted(peer.uid()) && !is_equal() {
+        let peer = Peer::of(&link)?;
+        let is_equal = || is_trusted(peer.user) && peer.has_our_capabilities();
+        if !is_always_trusted(peer.user) && !is_equal() {
             return Err(ErrorKind::PermissionDenied.into());
         }
         Ok(Self { link: CloseOnFork::new(link) })
@@ -160,6 +148,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use super::*;
+    use crate::trust::capabilities;
 
     /// An inode number that no packet socket has.
     fn inode(number: u64) -> u64 {
@@ -181,7 +170,7 @@ mod tests {
         let (file, mut sent) = (tempfile::tempfile().expect("a file"), [0; 4]);
         file.write_all_at(b"text", 0).expect("room");
         offer(&peer, file.as_fd()).expect("it is there");
-        let received = fs::File::from(link.receive(Duration::from_secs(10)).expect("a file"));
+        let received = std::fs::File::from(link.receive(Duration::from_secs(10)).expect("a file"));
         received.read_exact_at(&mut sent, 0).expect("four bytes");
         assert_eq!(sent, *b"text");
         // Expect: either end sees that the other one has ended.

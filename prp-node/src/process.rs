@@ -1,13 +1,20 @@
 //! Other processes of the machine, as the kernel shows them.
 
 use std::fs;
+use std::path::Path;
 
 use crate::printable::printable;
 
 /// Returns the name of a process's program, printable and without line breaks; nothing if there is
 /// no such process.
 pub fn program(pid: u32) -> String {
-    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    program_in(Path::new(&format!("/proc/{pid}")))
+}
+
+/// As [`program`], of the process with this folder in `/proc`: by a descriptor of that it is the
+/// same process, also where another one has its number by now.
+pub(crate) fn program_in(folder: &Path) -> String {
+    let name = fs::read(folder.join("comm")).unwrap_or_default();
     printable(name.strip_suffix(b"\n").unwrap_or(&name))
 }
 

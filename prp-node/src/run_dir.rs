@@ -19,7 +19,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use crate::environment;
 use crate::printable::printable_path;
 use crate::sys;
-use crate::trust::{DAEMONS_USER, has_our_capabilities, is_always_trusted, is_trusted};
+use crate::trust::{DAEMONS_USER, Peer, is_always_trusted, is_trusted};
 
 /// Where it is unless `PRP_RUN_DIR` says otherwise. Only root can make it, by hand or by systemd's
 /// `RuntimeDirectory=`.
@@ -148,9 +148,9 @@ impl RunDir {
         socket.connect(&SockAddr::unix(self.socket(node, service))?)?;
         socket.set_write_timeout(None)?;
         socket.set_nonblocking(true)?;
-        let peer = getsockopt(&socket, PeerCredentials)?;
-        let user = peer.uid();
-        let is_equal = || is_trusted(user) && has_our_capabilities(peer.pid());
+        let peer = Peer::of(&socket)?;
+        let user = peer.user;
+        let is_equal = || is_trusted(user) && peer.has_our_capabilities();
         if !is_always_trusted(user) && !is_equal() {
             let what = format!("{}: user {user} listens there", printable_path(&self.path));
             return Err(io::Error::new(ErrorKind::PermissionDenied, what));

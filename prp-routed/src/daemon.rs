@@ -149,8 +149,7 @@ impl Daemon {
         for (device, mac, block) in std::mem::take(&mut self.router.probes) {
             self.neighbours.receive(now, device, mac, &block);
         }
-        let names = self.router.links.iter().map(Link::name);
-        let down: Vec<bool> = names.map(|name| !self.carrier.is_up(name)).collect();
+        let down: Vec<bool> = self.router.links.iter().map(|link| !link.is_up()).collect();
         let up = |device: DeviceId| down.get(usize::from(device.0)).is_none_or(|down| !down);
         let mut probes = Vec::new();
         self.neighbours.poll(
@@ -173,13 +172,21 @@ impl Daemon {
         let hop = |neighbour: &Neighbour| {
             let link = self.router.links.get(usize::from(neighbour.hop.device.0))?;
             let (station, hop_use) = (neighbour.station, neighbour.hop_use());
-            Some(DownHop { device: link.name().to_owned(), station, hop_use })
+            Some(DownHop { device: self.name_in_force(link).to_owned(), station, hop_use })
         };
         let down = DownHops(down.filter_map(hop).collect());
         if down != self.announced {
             self.announced = down.clone();
             self.service.announce(down);
         }
+    }
+
+    /// What prphosts calls the device of `link`: as when it was opened, unless it is called
+    /// otherwise by now.
+    fn name_in_force<'l>(&'l self, link: &'l Link) -> &'l str {
+        let by_now = link.state.and_then(|state| self.carrier.name(state.index));
+        let is_named = |name: &&str| self.table.file.hosts().devices().any(|named| named == *name);
+        by_now.filter(is_named).unwrap_or_else(|| link.name())
     }
 
     fn announce_admin_down(&mut self) {

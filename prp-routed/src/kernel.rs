@@ -16,7 +16,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 
 use clap::ValueEnum;
-use prp_device::{FrameHook, FrameProgram, SharedWords, number_and_mtu};
+use prp_device::{FrameHook, FrameProgram, SharedWords, device_of_socket};
 use prp_proto::addr::DeviceId;
 use prp_proto::forward::Forwarder;
 use prp_proto::wire::ETHERNET_LEN;
@@ -177,7 +177,7 @@ impl FastPath {
         let words = SharedWords::new("prp_routed", layout.words()).map_err(explain)?;
         let mut devices = Vec::new();
         for (index, (link, device)) in links.iter().zip(forwarder.devices()).enumerate() {
-            let exit = link.io.fds().next().and_then(|fd| exit(fd, link.name()));
+            let exit = link.io.fds().next().and_then(exit);
             // Only frames of an Ethernet device meet a program.
             let hook = match (exit.filter(|_| index < DEVICES), device.addr.mac()) {
                 (Some(exit), Some(mac)) => {
@@ -221,7 +221,7 @@ impl FastPath {
 impl ForwardingDevice {
     /// Updates what the device is now.
     fn refresh(&mut self, link: &Link) {
-        let exit = link.io.fds().next().and_then(|fd| exit(fd, &self.name));
+        let exit = link.io.fds().next().and_then(exit);
         let number = |exit: &Option<Exit>| exit.map(|exit| exit.index);
         if number(&exit) != number(&self.exit) && self.hook.take().is_some() {
             // The kernel took the program away with the device.
@@ -234,9 +234,9 @@ impl ForwardingDevice {
     }
 }
 
-/// What device `name` is, if there is one.
-fn exit(socket: BorrowedFd<'_>, name: &str) -> Option<Exit> {
-    let (index, mtu) = number_and_mtu(socket, name).ok()?;
+/// What the device is that `socket` is on, if it is there.
+fn exit(socket: BorrowedFd<'_>) -> Option<Exit> {
+    let (index, mtu) = device_of_socket(socket).ok()?;
     Some(Exit { index, longest: mtu as usize + ETHERNET_LEN })
 }
 

@@ -1,6 +1,6 @@
 //! A device of the router, with the queue of what it could not take yet.
 
-use prp_device::{DeviceIo, Received, Sent, TxBacklog};
+use prp_device::{DeviceIo, LinkState, Received, Sent, TxBacklog};
 use prp_proto::addr::LinkAddr;
 use prp_proto::forward::{ForwardDrop, ForwardStats};
 
@@ -30,18 +30,27 @@ pub struct Link {
     queue: TxBacklog,
     /// What went over it.
     pub counters: LinkCounters,
+    /// What the kernel said of its device last; none while that is not there, and of a link that is
+    /// no device.
+    pub state: Option<LinkState>,
 }
 
 impl Link {
     /// The device `io`, called `name`.
     pub fn new(name: impl Into<String>, io: impl Into<DeviceIo>) -> Self {
         let counters = LinkCounters::default();
-        Self { name: name.into(), io: io.into(), queue: TxBacklog::default(), counters }
+        let (queue, state) = (TxBacklog::default(), None);
+        Self { name: name.into(), io: io.into(), queue, counters, state }
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether its device is up and has a carrier. A link that is no device is taken to have one.
+    pub fn is_up(&self) -> bool {
+        self.io.udp().is_some() || self.state.is_some_and(|state| state.up)
     }
 
     /// Whether frames wait for room.

@@ -3,9 +3,9 @@
 use std::io;
 use std::net::IpAddr;
 
-use prp_device::{DeviceIo, FrameIo, LinkState, Outgoing, PacketDevice, Received, interfaces};
+use prp_device::{Carrier, DeviceIo, FrameIo, Outgoing, PacketDevice, Received, interfaces};
 use prp_node::OwnerProbe;
-use prp_proto::addr::{DeviceId, LinkAddr, Port};
+use prp_proto::addr::{DeviceId, LinkAddr, MacAddr, Port};
 use prp_proto::endpoint::{Device, EstablishedId};
 use prp_proto::forward::{
     Answer, Egress, Forwarder, Outcome, answer, no_onward_route, refuse, reset, reset_here,
@@ -196,9 +196,10 @@ impl Router {
         }
     }
 
-    /// Devices may have been removed and made again, or have changed, as `state` says by their
-    /// names.
-    pub fn devices_changed(&mut self, state: impl Fn(&str) -> Option<LinkState>) {
+    /// Devices may have been removed and made again, or have changed, as `carrier` says. One that
+    /// has come in the place of another is that one made again if it has its address, or `is_own`
+    /// says that prphosts gives it that address.
+    pub fn devices_changed(&mut self, carrier: &Carrier, is_own: impl Fn(&str, MacAddr) -> bool) {
         for (at, link) in self.links.iter_mut().enumerate() {
             let id = DeviceId(at as u16);
             if let Some(udp) = link.io.udp_mut()
@@ -209,11 +210,12 @@ impl Router {
                 self.forwarder.set_device(id, udp.as_device(ours.addr));
             }
             let fits = link.io.mtu();
+            let had = self.forwarder.devices().get(at).and_then(|ours| ours.addr.mac());
+            let name = link.name().to_owned();
             let Some(kernel) = link.io.kernel() else { continue };
-            kernel.revive();
-            let Some(state) = state(link.name()).filter(|state| state.index.is_some()) else {
-                continue;
-            };
+            let is_meant = |mac| had == Some(mac) || is_own(&name, mac);
+            link.state = carrier.follow(kernel, &name, is_meant);
+            let Some(state) = link.state else { continue };
             let mtu = state.mtu.min(fits);
             let device = Device::ethernet(state.mac, mtu);
             self.forwarder.set_device(id, device);

@@ -52,19 +52,25 @@ impl Table {
             return Err(file.error(cause, None));
         }
         let mut devices = known.to_vec();
-        for found in list_interfaces()? {
+        let interfaces = list_interfaces()?;
+        for found in &interfaces {
             let named = file.hosts().devices().any(|name| name == found.name);
-            if named && !found.loopback && !devices.iter().any(|d| d.name == found.name) {
-                devices.push(found);
+            // A device that is called otherwise by now is no other one.
+            let is_known = |d: &Interface| d.name == found.name || d.index == found.index;
+            if named && !found.loopback && !devices.iter().any(is_known) {
+                devices.push(found.clone());
             }
         }
         let is_on_udp = !file.hosts().udp_addrs(local).is_empty();
         if is_on_udp && !devices.iter().any(|d| d.name == UDP_DEVICE) {
             let (name, mac) = (UDP_DEVICE.to_owned(), MacAddr::ZERO);
-            devices.push(Interface { name, index: 0, mac, loopback: false });
+            devices.push(Interface { name, index: 0, mac, loopback: false, mtu: 0 });
         }
         let routes = RouteTable::build(file.hosts(), local, |name| {
-            devices.iter().position(|d| d.name == name).map(|at| DeviceId(at as u16))
+            let now = interfaces.iter().find(|found| found.name == name);
+            let by_now = |d: &Interface| now.is_some_and(|now| now.index == d.index);
+            let at = devices.iter().position(|d| d.name == name);
+            at.or_else(|| devices.iter().position(by_now)).map(|at| DeviceId(at as u16))
         });
         Ok(Self { file, routes, devices })
     }
@@ -139,6 +145,7 @@ mod tests {
             index: 1000,
             mac: MacAddr([2, 0, 0, 0, 1, last]),
             loopback: false,
+            mtu: 1500,
         };
         vec![device("test0", 1), device("test1", 2)]
     }

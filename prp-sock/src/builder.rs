@@ -202,10 +202,12 @@ impl Builder {
         self
     }
 
-    /// The prphosts to use instead of `PRP_HOSTS` or `/etc/prphosts`.
+    /// The prphosts to use instead of `PRP_HOSTS` or `/etc/prphosts`. A relative path means what it
+    /// means now, also after the process has changed its directory.
     #[must_use]
     pub fn hosts(mut self, path: impl Into<PathBuf>) -> Self {
-        self.hosts = Some(path.into());
+        let path = path.into();
+        self.hosts = Some(std::path::absolute(&path).unwrap_or(path));
         self
     }
 

@@ -52,6 +52,8 @@ use prp_proto::addr::{DeviceId, NodeId};
 use prp_proto::time::Instant;
 
 pub(crate) use self::core::Core;
+#[cfg(test)]
+pub(crate) use self::core::LinkNews;
 pub(crate) use self::exit::exempt_this_thread;
 pub use self::exit::reset_all;
 pub(crate) use guard::CoreGuard;
@@ -158,6 +160,17 @@ impl Engine {
     /// Devices by index.
     pub(crate) fn device_names(&self) -> &[String] {
         &self.device_names
+    }
+
+    /// Finds the device that is meant by a name in prphosts: the one that was opened by it, or else
+    /// the one that has it by now.
+    fn device_ids(&self) -> impl Fn(&str) -> Option<DeviceId> {
+        let other_names = self.lock().other_names();
+        move |name| {
+            let first = self.device_names.iter().position(|known| known == name);
+            let by_now = || other_names.iter().find(|(_, other)| other == name).map(|(id, _)| *id);
+            first.map(|at| DeviceId(at as u16)).or_else(by_now)
+        }
     }
 
     /// What `device` is called.

@@ -23,6 +23,7 @@ prp_tests::main! {
         hosts__unknown_device,
         hosts__node_without_a_line,
         hosts__wrong_address_of_a_peer,
+        hosts__by_a_relative_path,
         hosts__changed_while_in_use,
         hosts__spoilt_while_in_use,
         names__of_nodes,
@@ -177,6 +178,28 @@ fn hosts__changed_while_in_use() {
 }
 
 /// A mistake does not affect programs that already run.
+/// A relative path means the file that it meant at first, after the process has gone elsewhere, and
+/// where another file has the path there.
+fn hosts__by_a_relative_path() {
+    let topology = Topology::pair();
+    let [here, elsewhere] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let file = here.path().join("hosts");
+    let write = |names: &str| {
+        std::fs::write(&file, topology.node(1).hosts().replace("node2", names)).expect("room");
+    };
+    write("first");
+    std::fs::write(elsewhere.path().join("hosts"), "1 nonsense\n").expect("room");
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    let mut command = topology.node(1).command_with_hosts(Path::new("hosts"), PUPPET);
+    command.current_dir(here.path());
+    let mut client = Puppet::run("puppet", command);
+    client.ok("connect s first:80");
+    client.ok(format!("chdir {}", elsewhere.path().display()));
+    write("second");
+    client.ok("connect t second:80");
+}
+
 fn hosts__spoilt_while_in_use() {
     let topology = Topology::pair();
     let file = TempFile::new(topology.node(1).hosts());

@@ -80,37 +80,11 @@ pub(crate) fn bound_to(fd: BorrowedFd<'_>) -> io::Result<(u32, u16)> {
     Ok((addr.sll_ifindex.cast_unsigned(), u16::from_be(addr.sll_protocol)))
 }
 
-/// MTU of the device called `name`.
-pub(crate) fn mtu(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
-    let mut request = named(name)?;
-    // SAFETY: SIOCGIFMTU takes a pointer to an `ifreq` with a terminated name, which this is, and
-    // writes the MTU into its union.
-    cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) })?;
-    // SAFETY: the call above succeeded, so the kernel has written the union as `ifru_mtu`.
-    Ok(unsafe { request.ifr_ifru.ifru_mtu }.cast_unsigned())
-}
-
-/// The kernel's number for the device called `name`, in the network namespace of the socket.
-pub(crate) fn index(fd: BorrowedFd<'_>, name: &str) -> io::Result<u32> {
-    let mut request = named(name)?;
-    // SAFETY: SIOCGIFINDEX takes a pointer to an `ifreq` with a terminated name, which this is, and
-    // writes the number into its union.
-    cvt(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFINDEX as _, &raw mut request) })?;
-    // SAFETY: the call above succeeded, so the kernel has written the union as `ifru_ifindex`.
-    Ok(unsafe { request.ifr_ifru.ifru_ifindex }.cast_unsigned())
-}
-
-/// A request about the device called `name`.
-fn named(name: &str) -> io::Result<libc::ifreq> {
-    // SAFETY: all-zero bytes are a valid `ifreq`: integers, arrays and pointers that may be null.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if name.len() >= request.ifr_name.len() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from.cast_signed();
-    }
-    Ok(request)
+/// The number of the device that a packet socket is bound to; none if it never was, or the device
+/// has gone, upon which the kernel writes -1 in its place.
+pub(crate) fn device(fd: BorrowedFd<'_>) -> Option<u32> {
+    let (index, _) = bound_to(fd).ok()?;
+    (index.cast_signed() > 0).then_some(index)
 }
 
 /// Sets an option whose value is the plain old data `T`.

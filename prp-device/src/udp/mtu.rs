@@ -1,13 +1,11 @@
 //! How large datagrams may be, as the interfaces have it that bear the node's addresses.
 
 use std::net::IpAddr;
-use std::os::fd::{AsFd, BorrowedFd};
-
-use pnet::datalink::{self, NetworkInterface};
-use socket2::{Domain, Socket, Type};
 
 use super::node_port::longest_handed_on;
-use crate::sys::{datagram, packet};
+use crate::interface::device_of;
+use crate::sys::datagram;
+use crate::{Interface, IpAddress, ip_addresses, list_interfaces};
 
 /// Bytes of a datagram's payload that every path takes (SPEC PRP-UDP-4).
 pub(super) const FLOOR: u32 = 1200;
@@ -32,26 +30,15 @@ impl UdpMtu {
     /// Bytes of payload that all addresses take in a datagram, also in one that is handed on; none
     /// while an address is on no interface. In the network namespace of the calling thread.
     pub fn read(&self) -> Option<u32> {
-        let domain = if self.own.first()?.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
-        self.read_by(Socket::new(domain, Type::DGRAM, None).ok()?.as_fd())
-    }
-
-    /// As [`Self::read`], in the network namespace of `fd`.
-    pub(super) fn read_by(&self, fd: BorrowedFd<'_>) -> Option<u32> {
-        let found = datalink::interfaces();
-        let payloads = self.own.iter().map(|ip| largest_payload(fd, *ip, &found));
+        let (addresses, devices) = (ip_addresses().ok()?, list_interfaces().ok()?);
+        let payloads = self.own.iter().map(|ip| largest_payload(*ip, &addresses, &devices));
         payloads.collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 }
 
-/// Bytes of payload that the one of the interfaces `found` with the address `ip` takes.
-fn largest_payload(fd: BorrowedFd<'_>, ip: IpAddr, found: &[NetworkInterface]) -> Option<u32> {
+/// Bytes of payload that the one of `devices` with the address `ip` takes.
+fn largest_payload(ip: IpAddr, addresses: &[IpAddress], devices: &[Interface]) -> Option<u32> {
     let headers = if ip.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
-    // The loopback device has all addresses of its network.
-    let has = |i: &&NetworkInterface| {
-        i.ips.iter().any(|own| own.ip() == ip || (i.is_loopback() && own.contains(ip)))
-    };
-    let interface = found.iter().find(has)?;
-    let payload = packet::mtu(fd, &interface.name).ok()?.saturating_sub(headers);
+    let payload = device_of(ip, addresses, devices)?.mtu.saturating_sub(headers);
     Some(payload.clamp(FLOOR, datagram::MAX_BYTES as u32).min(longest_handed_on(ip) as u32))
 }

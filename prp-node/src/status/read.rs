@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use prp_proto::addr::NodeId;
 
 use super::{HEAD, NAME, Record, RecordText, VERSION};
-use crate::process::program;
+use crate::process::program_in;
 
 /// The longest page that is read: 50,000 connections take 16 MiB.
 const MAX_LEN: u64 = 64 << 20;
@@ -37,7 +38,7 @@ impl Page {
     /// What this process says of itself, as far as it is `node`, by `records`.
     pub fn of_this_process(node: NodeId, records: &RecordText) -> Self {
         let pid = std::process::id();
-        let (program, node) = (program(pid), node.number());
+        let (program, node) = (program_in(Path::new("/proc/self")), node.number());
         Self { pid, program, node, is_stale: false, records: records.parse() }
     }
 }
@@ -46,6 +47,7 @@ impl Page {
 #[derive(Debug)]
 struct OfferedPage {
     pid: u32,
+    program: String,
     node: u16,
     file: File,
     /// Its sequence number before it was asked for.
@@ -64,7 +66,12 @@ pub fn pages(patience: Duration) -> io::Result<(Vec<Page>, usize)> {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        match find(pid, &entry.path().join("fd")) {
+        // By way of a descriptor of the folder, all that is read is this process's, also where
+        // another one has its number by now.
+        let process = File::open(entry.path());
+        let by_fd =
+            |process: &File| PathBuf::from(format!("/proc/self/fd/{}", process.as_raw_fd()));
+        match process.and_then(|process| find(pid, &by_fd(&process))) {
             Ok(pages) => found.extend(pages),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => hidden += 1,
             // It has ended meanwhile.
@@ -77,20 +84,21 @@ pub fn pages(patience: Duration) -> io::Result<(Vec<Page>, usize)> {
     Ok((pages, hidden))
 }
 
-/// The pages among the descriptors in `folder`, whose process is asked to write them.
-fn find(pid: u32, folder: &Path) -> io::Result<Vec<OfferedPage>> {
+/// The pages of the process with this number and this folder, which is asked to write them.
+fn find(pid: u32, process: &Path) -> io::Result<Vec<OfferedPage>> {
+    let (folder, infos) = (process.join("fd"), process.join("fdinfo"));
     let page = |fd: fs::DirEntry| {
         let target = fs::read_link(fd.path()).ok()?;
         let (node, requests) = names(target.to_str()?)?;
-        if !is_owners(&folder.with_file_name("fdinfo").join(fd.file_name())) {
+        if !is_owners(&infos.join(fd.file_name())) {
             return None;
         }
         let file = File::open(fd.path()).ok()?;
         let before = head(&file).map(|head| head.sequence);
         ask(&folder.join(requests));
-        Some(OfferedPage { pid, node, file, before })
+        Some(OfferedPage { pid, program: program_in(process), node, file, before })
     };
-    Ok(fs::read_dir(folder)?.flatten().filter_map(page).collect())
+    Ok(fs::read_dir(&folder)?.flatten().filter_map(page).collect())
 }
 
 /// The node of the page that a descriptor with this target is, and the descriptor for requests.
@@ -149,8 +157,7 @@ pub(super) fn body(file: &File, head: PageHeader) -> Option<String> {
 impl OfferedPage {
     /// Reads it once it is new, or at `until` as it is.
     fn read(self, until: Instant) -> Page {
-        let Self { pid, node, file, before } = self;
-        let program = program(pid);
+        let Self { pid, program, node, file, before } = self;
         loop {
             let is_late = Instant::now() >= until;
             let head = head(&file);

@@ -5,6 +5,7 @@ use prp_proto::time::Instant;
 use super::Daemon;
 use super::loader::ReloadRequest;
 use crate::control::ClientRequest;
+use crate::link::Link;
 use crate::metrics;
 use crate::neighbours::Neighbour;
 use crate::report::{self, Question, Reply};
@@ -50,7 +51,7 @@ impl Daemon {
                 device: link.map_or_else(String::new, |link| link.name().to_owned()),
                 mac: neighbour.station.to_string(),
                 usable: neighbour.usable,
-                carrier: link.is_none_or(|link| self.carrier.is_up(link.name())),
+                carrier: link.is_none_or(Link::is_up),
                 liveness: neighbour.liveness(),
                 routes: neighbour.routes,
                 changes: neighbour.changes,

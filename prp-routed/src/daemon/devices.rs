@@ -1,19 +1,22 @@
 //! Devices that come, go and change while the router runs.
 
+use prp_device::own_addrs;
 use tracing::{info, warn};
 
 use super::Daemon;
 use super::loader::ReloadRequest;
 use crate::check;
+use crate::table::Table;
 
 impl Daemon {
     /// The kernel has news of devices: those that have changed are followed, and those that have
     /// come are opened, by a reading of prphosts.
     pub(super) fn devices_changed(&mut self) {
+        self.follow_devices();
         let carrier = &self.carrier;
-        self.router.devices_changed(|name| carrier.state(name));
+        let is_known = |index| self.table.devices.iter().any(|known| known.index == index);
         let is_awaited = |name: &str| !self.table.devices.iter().any(|known| known.name == name);
-        let is_present = |name: &str| carrier.state(name).is_some_and(|link| link.index.is_some());
+        let is_present = |name: &str| carrier.called(name).is_some_and(|it| !is_known(it.index));
         let come = {
             let mut named = self.table.file.hosts().devices();
             named
@@ -25,6 +28,17 @@ impl Daemon {
             self.request_reload(ReloadRequest { client: None, dry_run: false });
         }
         self.warn_of_troubles();
+    }
+
+    /// Follows what the kernel has said of the devices so far.
+    pub(super) fn follow_devices(&mut self) {
+        let Table { file, routes, devices } = &mut self.table;
+        let is_own =
+            |name: &str, mac| own_addrs(file.hosts(), routes.local(), name).any(|own| own == mac);
+        self.router.devices_changed(&self.carrier, is_own);
+        for (device, link) in devices.iter_mut().zip(&self.router.links) {
+            device.index = link.state.map_or(0, |state| state.index);
+        }
     }
 
     /// Logs what keeps devices that prphosts names from use, once each time.

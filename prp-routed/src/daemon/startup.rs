@@ -104,6 +104,7 @@ impl Daemon {
         };
         let devices = daemon.table.devices.clone();
         daemon.open_links(&devices)?;
+        daemon.follow_devices();
         daemon.neighbours.follow(&daemon.table.routes, daemon.clock.now());
         let Router { forwarder, links, .. } = &daemon.router;
         daemon.router.kernel = Kernel::start(daemon.settings.kernel_forwarding, forwarder, links)?;

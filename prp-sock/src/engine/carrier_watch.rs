@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::Engine;
-use prp_device::{Carrier, UdpDevice};
+use prp_device::{Carrier, UdpDevice, own_addrs};
 
 /// The kernel's word on devices, for as long as it can be had.
 #[derive(Debug)]
@@ -22,16 +22,17 @@ impl CarrierWatch {
         self.carrier.as_ref().map(AsFd::as_fd)
     }
 
-    /// What is known.
-    pub(super) fn carrier(&self) -> Option<&Carrier> {
-        self.carrier.as_ref()
-    }
-
     /// Takes the kernel's news, and notes them at the devices of `engine`.
     pub(super) fn check(&mut self, engine: &Engine) {
         let Some(carrier) = &mut self.carrier else { return };
         match carrier.read() {
-            Ok(false) => return,
+            Ok(false) => {
+                // The one that has taken its place may be the one that prphosts means by now.
+                if engine.lock().lacks_device() {
+                    self.note(engine);
+                }
+                return;
+            }
             Ok(true) => {}
             Err(_) => self.carrier = None,
         }
@@ -42,13 +43,22 @@ impl CarrierWatch {
         engine.read_hosts_again();
     }
 
-    /// Notes at the devices of `engine` what is known of them.
+    /// Notes at the devices of `engine` what is known of them. Where one is called otherwise by
+    /// now, prphosts may name it so.
     pub(super) fn note(&self, engine: &Engine) {
-        let link = |name: &String| self.carrier.as_ref()?.state(name);
+        let file = engine.hosts.lock().clone();
         let now = engine.now();
         let mut core = engine.lock();
-        core.note_links(now, self.carrier.is_some(), engine.device_names().iter().map(link));
+        let local = core.endpoint.local_node();
+        let is_own = |name: &str, mac| {
+            let file = file.as_ref();
+            file.is_some_and(|file| own_addrs(file.hosts(), local, name).any(|own| own == mac))
+        };
+        let renamed = core.note_links(self.carrier.as_ref(), engine.device_names(), is_own);
         engine.finish(core, now);
+        if let Some(file) = file.filter(|_| renamed) {
+            engine.reload(&file);
+        }
     }
 }
 

@@ -88,8 +88,7 @@ impl ControlState {
             let may_be = !self.router.is_registered() && self.node_ports.are_held();
             alive.lock().set_steward(may_be);
             self.links.check(&alive);
-            let link_monitor =
-                self.link_monitor.check(&alive, self.links.carrier(), &self.router.down);
+            let link_monitor = self.link_monitor.check(&alive, &self.router.down);
             let due = earliest(due, link_monitor);
             let due = earliest(due, self.fast_paths.check(&alive, &waiter.waker()));
             let due = earliest(due, self.status.check(&alive));

@@ -17,6 +17,8 @@ use prp_proto::event::{ConnHandle, Event, Readiness};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
 
+#[cfg(test)]
+pub(crate) use self::devices::LinkNews;
 use self::devices::{MISDIRECTED, is_misdirected};
 pub(super) use self::groups::{Lifetime, NodeShare, Timing, Waiting};
 use super::device_slot::DeviceSlot;
@@ -46,9 +48,6 @@ pub(crate) struct Core {
     /// Frames that were not for this process, since they were counted last.
     misdirected: u32,
     batch: TransmitBatch,
-    /// When to check whether devices that had an error are there: an interface that was removed and
-    /// made again does not come back to its socket by itself.
-    pub(super) reopen_at: Option<Instant>,
     /// The device set is unusable; every operation says so.
     pub(super) failed: Option<io::ErrorKind>,
     pub(crate) waiting: Waiting,
@@ -102,7 +101,6 @@ impl Core {
             spin: SpinHistory::default(),
             rx_coalescing: RxCoalescing::new(),
             lifetime: Lifetime::default(),
-            reopen_at: None,
             failed: None,
             #[cfg(feature = "tracing")]
             device_names: Arc::default(),

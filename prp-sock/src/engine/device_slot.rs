@@ -46,12 +46,14 @@ pub(super) struct DeviceSlot {
     /// nothing. `connect` asks, so it is kept here: a system call for each connection costs a fifth
     /// of those that can be made in a second.
     pub(super) usable: Option<bool>,
-    /// The kernel's number of the device its socket is on, as far as is known.
+    /// The kernel's number of the device its socket is on; none while that is not there.
     pub(super) index: Option<u32>,
+    /// What the device is called by now, if it is not what it was opened by.
+    pub(super) other_name: Option<String>,
 }
 
 impl DeviceSlot {
-    pub(super) fn new(io: DeviceIo) -> Self {
+    pub(super) fn new(mut io: DeviceIo) -> Self {
         let counters = DeviceCounters::default();
         let target_frames = match io.peek() {
             Peek::Ring(ring) => rx_coalescing::target_frames(ring.slots(), ring.slot_bytes()),
@@ -64,7 +66,17 @@ impl DeviceSlot {
         };
         let batch_frames = batch_frames(io.mtu());
         let stalled = TxBacklog::default();
-        Self { io, counters, stalled, target_frames, batch_frames, usable: None, index: None }
+        let index = io.kernel().and_then(|kernel| kernel.index());
+        Self {
+            io,
+            counters,
+            stalled,
+            target_frames,
+            batch_frames,
+            usable: None,
+            index,
+            other_name: None,
+        }
     }
 
     /// Whether it holds frames it could not take.

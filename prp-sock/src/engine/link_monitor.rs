@@ -11,7 +11,6 @@ use prp_proto::route::UnusableHops;
 use prp_proto::time::Instant;
 
 use super::Engine;
-use prp_device::Carrier;
 
 /// How long a carrier that has come back must have been there before it is used again: as the
 /// router does by default, so that a link that comes and goes does not take its traffic along.
@@ -25,29 +24,16 @@ pub(super) struct LinkMonitor {
 }
 
 impl LinkMonitor {
-    /// Puts in force what is known of the devices' `carrier`, if anything is, and what the router
-    /// has `announced`; when to be called again by itself.
-    pub(super) fn check(
-        &mut self,
-        engine: &Engine,
-        carrier: Option<&Carrier>,
-        announced: &DownHops,
-    ) -> Option<Instant> {
+    /// Puts in force what is known of the devices, and what the router has `announced`; when to be
+    /// called again by itself.
+    pub(super) fn check(&mut self, engine: &Engine, announced: &DownHops) -> Option<Instant> {
+        let id = engine.device_ids();
         let mut core = engine.lock();
         if !core.endpoint.routes().has_choice() {
             return None;
         }
         let now = engine.now();
-        match carrier {
-            Some(carrier) => {
-                note(&mut self.down, now, engine.device_names(), |name| carrier.is_up(name));
-            }
-            None => self.down.clear(),
-        }
-        let id = |name: &str| {
-            let at = engine.device_names().iter().position(|known| known == name)?;
-            Some(DeviceId(at as u16))
-        };
+        note(&mut self.down, now, core.devices_down());
         let routes = core.endpoint.routes();
         let known =
             |hop: &DownHop| Some((id(&hop.device)?, routes.link_addr(hop.station)?, hop.hop_use));
@@ -60,16 +46,15 @@ impl LinkMonitor {
     }
 }
 
-/// Notes which devices have no carrier, and which have had one for long enough.
+/// Notes which devices are down, in order, and which have had a carrier for long enough.
 fn note(
     down: &mut BTreeMap<DeviceId, Option<Instant>>,
     now: Instant,
-    names: &[String],
-    is_up: impl Fn(&str) -> bool,
+    devices_down: impl Iterator<Item = bool>,
 ) {
-    for (at, name) in names.iter().enumerate() {
+    for (at, is_down) in devices_down.enumerate() {
         let device = DeviceId(at as u16);
-        if !is_up(name) {
+        if is_down {
             down.insert(device, None);
         } else if let Some(again) = down.get_mut(&device) {
             let again = *again.get_or_insert(now + HOLD);
@@ -86,19 +71,20 @@ mod tests {
 
     #[test]
     fn note__a_lost_carrier_at_once_and_a_found_one_after_a_pause() {
-        let names = ["eth0".to_owned(), "eth1".to_owned()];
+        const BOTH: [bool; 2] = [false; 2];
+        const SECOND: [bool; 2] = [false, true];
         let mut down = BTreeMap::new();
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        note(&mut down, at(0), &names, |name| name == "eth0");
+        note(&mut down, at(0), SECOND.into_iter());
         assert_eq!(down, BTreeMap::from([(DeviceId(1), None)]));
-        note(&mut down, at(100), &names, |_| true);
+        note(&mut down, at(100), BOTH.into_iter());
         assert_eq!(down, BTreeMap::from([(DeviceId(1), Some(at(1100)))]));
         // Expect: the pause begins anew when it comes and goes.
-        note(&mut down, at(1000), &names, |name| name == "eth0");
-        note(&mut down, at(1050), &names, |_| true);
-        note(&mut down, at(1200), &names, |_| true);
+        note(&mut down, at(1000), SECOND.into_iter());
+        note(&mut down, at(1050), BOTH.into_iter());
+        note(&mut down, at(1200), BOTH.into_iter());
         assert_eq!(down, BTreeMap::from([(DeviceId(1), Some(at(2050)))]));
-        note(&mut down, at(2050), &names, |_| true);
+        note(&mut down, at(2050), BOTH.into_iter());
         assert_eq!(down, BTreeMap::new());
     }
 }

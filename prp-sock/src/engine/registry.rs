@@ -102,7 +102,9 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
         devices.push(opened.device);
         io.push(opened.io);
     }
-    let routes = routes(file.hosts(), local, &names, key.device.as_deref());
+    let routes = routes(file.hosts(), local, key.device.as_deref(), |name| {
+        names.iter().position(|known| known == name).map(|at| DeviceId(at as u16))
+    });
     let config = EndpointConfig { ethertype, ..EndpointConfig::default() };
     let endpoint = Endpoint::new(config, routes, devices, random_bytes()?);
     let engine = Engine::start(endpoint, io, names, key.device.clone())?;
@@ -110,11 +112,14 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     Ok(engine)
 }
 
-fn routes(hosts: &Hosts, local: NodeId, names: &[String], only: Option<&str>) -> RouteTable {
-    RouteTable::build(hosts, local, |name| {
-        let name = only.unwrap_or(name);
-        names.iter().position(|n| n == name).map(|at| DeviceId(at as u16))
-    })
+/// The routes of `hosts`, by the devices that `called` finds by their names, or by `only` one.
+fn routes(
+    hosts: &Hosts,
+    local: NodeId,
+    only: Option<&str>,
+    called: impl Fn(&str) -> Option<DeviceId>,
+) -> RouteTable {
+    RouteTable::build(hosts, local, |name| called(only.unwrap_or(name)))
 }
 
 impl Engine {
@@ -150,7 +155,7 @@ impl Engine {
         let local = self.local_node();
         if file.hosts().entry(local).is_some() {
             let only = self.only_device.as_deref();
-            let routes = routes(file.hosts(), local, &self.device_names, only);
+            let routes = routes(file.hosts(), local, only, self.device_ids());
             self.lock().set_routes(routes, file.hosts().udp_peers());
             // There may be a choice of routes now.
             self.control.call();

@@ -395,7 +395,6 @@ impl Engine {
         if rx_handles.disable() || me.begin_poll() {
             return (core, Ok(()));
         }
-        let until = earliest(until, core.reopen_at);
         drop(core);
         let timeout = until.map(|at| TimeSpec::from_duration(at.since(self.now())));
         let fds = set.fds();
@@ -414,7 +413,9 @@ impl Engine {
             }
         };
         let mut core = self.lock();
-        core.revive_devices(self.now(), troubled);
+        if troubled {
+            core.take_errors();
+        }
         (core, slept)
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use prp_device::device_states;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
+use prp_device::{DeviceState, device_states};
 use prp_node::counted;
 
 use super::decode::ProtocolNumbers;
@@ -76,10 +76,9 @@ impl Live {
             }
         }
         let socket = CaptureSocket::open(numbers.ethertype, numbers.udp_ports(), lengths, limit)?;
-        let devices = states.into_iter().map(|s| (s.index, (s.name, s.loopback)));
         Ok(Self {
             socket,
-            devices: devices.collect(),
+            devices: named(states).collect(),
             wanted: wanted.to_owned(),
             left_out: Arc::default(),
             packet: Packet::default(),
@@ -98,8 +97,11 @@ impl Live {
     pub(super) fn receive(&mut self, take: &mut dyn FnMut(&Packet)) -> io::Result<()> {
         let Self { socket, devices, wanted, left_out, packet } = self;
         socket.receive(&mut |frame| {
-            let unknown = (String::new(), false);
-            let (name, loopback) = devices.get(&frame.device).unwrap_or(&unknown);
+            // A device that has come since they were listed, one that was made again for example.
+            if !devices.contains_key(&frame.device) {
+                devices.extend(named(device_states().unwrap_or_default()));
+            }
+            let (name, loopback) = devices.entry(frame.device).or_default();
             let is_wanted = wanted.is_empty() || wanted.contains(name);
             // What the loopback device sends comes in at once, and is shown then.
             if is_wanted && !(*loopback && frame.is_outgoing) {
@@ -111,6 +113,11 @@ impl Live {
         left_out.nanos.fetch_add(socket.take_paused().as_nanos() as u64, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// The names of devices by number, and whether each is the loopback device.
+fn named(states: Vec<DeviceState>) -> impl Iterator<Item = (u32, (String, bool))> {
+    states.into_iter().map(|state| (state.index, (state.name, state.loopback)))
 }
 
 #[cfg(test)]

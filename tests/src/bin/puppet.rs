@@ -97,6 +97,10 @@ fn perform(words: &[&str]) -> io::Result<String> {
             setuid(user.into())?;
             done()
         }
+        ["chdir", directory] => {
+            chdir(directory)?;
+            done()
+        }
         ["chroot", directory] => {
             chroot(directory)?;
             chdir("/")?;
@@ -155,6 +159,10 @@ fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<
             let reason = DropReason::ALL.iter().find(|r| r.name() == *reason);
             let reason = *reason.ok_or_else(|| invalid("no such reason"))?;
             Ok(stream.endpoint_stats()?.drops[reason].to_string())
+        }
+        ("devices", []) => {
+            let devices = stream.device_stats()?;
+            Ok(devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>().join(" "))
         }
         ("too_big", []) => {
             Ok(stream.device_stats()?.iter().map(|d| d.too_big).sum::<u64>().to_string())

@@ -94,11 +94,12 @@ pub(crate) fn interface__removed_and_made_again() {
     drop(pair);
     assert!(link.service(SERVICE_INTERVAL).is_some(), "it is to be tried again");
     assert!(!link.tcx_rx.is_requested());
-    assert!(!link.to.revive() && !link.from.device.revive(), "there is none of that name");
+    assert_eq!([link.to.index(), link.from.device.index()], [None; 2]);
     // Expect: frames that had arrived can still be received.
     link.receive_all();
     let _pair = make_pair();
-    assert!(link.to.revive() && link.from.device.revive());
+    assert!(link.from.device.rebind(from.interface().index));
+    assert!(link.to.rebind(at.interface().index));
     // The error of the lost device.
     let _ = SockRef::from(&link.from.device.as_fd()).take_error();
     assert_eq!(link.pass(BATCH), 0, "closed");

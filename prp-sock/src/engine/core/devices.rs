@@ -1,26 +1,30 @@
-//! The engine's devices: which frames the kernel passes to them, and their return after an error.
+//! The engine's devices: which frames the kernel passes to them, and what it says of them.
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
-use prp_proto::addr::{DeviceId, NodeId, Port};
+use prp_proto::addr::{DeviceId, MacAddr, NodeId, Port};
 use prp_proto::endpoint::Device;
 use prp_proto::event::Disposition;
 use prp_proto::stats::DropReason;
-use prp_proto::time::Instant;
 
 use super::Core;
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
-use prp_device::LinkState;
-use prp_device::{DeviceIo, KernelDevice, Managed, PortFilter};
-
-/// How long after an error to check whether an interface is there again, and how often: well under
-/// the time after which peers give up.
-const REVIVE_AFTER: Duration = Duration::from_millis(500);
+use prp_device::{Carrier, DeviceIo, KernelDevice, LinkState, Managed, PortFilter};
 
 /// Misdirected frames after which a filter is installed: half of what one receive batch takes in.
 pub(super) const MISDIRECTED: u32 = 16;
+
+/// What the kernel says of a device.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum LinkNews {
+    /// Nothing.
+    Unknown,
+    /// It is not there.
+    Absent,
+    /// How it is.
+    There(LinkState),
+}
 
 /// Whether a frame is one that a filter would have kept from us.
 pub(super) const fn is_misdirected(disposition: Disposition) -> bool {
@@ -46,39 +50,79 @@ impl Core {
         first
     }
 
-    /// Notes of every device, in order, what the kernel says of it: one that has come, or has taken
-    /// the name of another one, is used from now on, with the address it has. One of which the
-    /// kernel has never spoken is not there if the links are `all_known`, and one that has lost its
-    /// name goes on.
-    pub(crate) fn note_links(
+    /// Notes of every device, in order, what the kernel says of it, if it says anything. A device
+    /// stays the one that it is, whatever it and others are called, as long as that is there. If it
+    /// has gone, it is the one that is called by its name of `names` now, if that has the address
+    /// that it had, or `is_own` says that prphosts gives it that address: it has been made again.
+    /// One that was not there yet is the first that has the name. Whether names have changed.
+    pub(in crate::engine) fn note_links(
         &mut self,
-        now: Instant,
-        all_known: bool,
-        links: impl Iterator<Item = Option<LinkState>>,
-    ) {
-        for (at, (slot, link)) in self.devices.iter_mut().zip(links).enumerate() {
-            let is_udp = matches!(slot.io, DeviceIo::Udp(_));
-            let absent = (all_known && slot.index.is_none() && !is_udp).then_some(false);
-            slot.usable = link.map(|link| link.up).or(absent);
-            let Some(link) = link.filter(|link| link.index.is_some()) else { continue };
-            if slot.index != link.index {
-                slot.index = link.index;
-                if slot.io.kernel().is_some_and(|kernel| !kernel.revive()) {
-                    self.reopen_at = Some(now + REVIVE_AFTER);
-                }
-            }
+        carrier: Option<&Carrier>,
+        names: &[String],
+        is_own: impl Fn(&str, MacAddr) -> bool,
+    ) -> bool {
+        let mut renamed = false;
+        for (at, name) in names.iter().enumerate() {
             let id = DeviceId(at as u16);
-            let Some(ours) = self.endpoint.device(id).filter(|ours| !ours.loopback) else {
+            let had = self.endpoint.device(id).and_then(|ours| ours.addr.mac());
+            let Some(slot) = self.devices.get_mut(at) else { continue };
+            let Some(kernel) = slot.io.kernel() else { continue };
+            let Some(carrier) = carrier else {
+                self.note_link(id, LinkNews::Unknown);
                 continue;
             };
-            // What its receiving ring has no room for it never takes.
-            let fits = slot.io.mtu();
-            let mtu = slot.io.kernel().map_or(ours.mtu, |_| link.mtu.min(fits));
-            let device = Device::ethernet(link.mac, mtu);
-            if *ours != device {
-                self.endpoint.set_device(id, device);
+            let is_meant = |mac| {
+                had.is_none_or(|had| [mac, MacAddr::ZERO].contains(&had)) || is_own(name, mac)
+            };
+            let news = match (carrier.follow(kernel, name, is_meant), kernel.index()) {
+                (Some(link), _) => LinkNews::There(link),
+                (None, Some(_)) => LinkNews::Unknown,
+                (None, None) => LinkNews::Absent,
+            };
+            if let LinkNews::There(link) = news {
+                let other = carrier.name(link.index).filter(|now| now != name);
+                renamed |= slot.other_name.as_deref() != other;
+                slot.other_name = other.map(str::to_owned);
             }
+            self.note_link(id, news);
         }
+        renamed
+    }
+
+    /// Notes what the kernel says of device `id`, which has the address and the MTU that it says
+    /// from now on.
+    pub(crate) fn note_link(&mut self, id: DeviceId, news: LinkNews) {
+        let Some(slot) = self.devices.get_mut(usize::from(id.0)) else { return };
+        let link = match news {
+            LinkNews::Unknown => return slot.usable = None,
+            LinkNews::Absent => return (slot.usable, slot.index) = (Some(false), None),
+            LinkNews::There(link) => link,
+        };
+        (slot.usable, slot.index) = (Some(link.up), Some(link.index));
+        let Some(ours) = self.endpoint.device(id).filter(|ours| !ours.loopback) else { return };
+        // What its receiving ring has no room for it never takes.
+        let device = Device::ethernet(link.mac, link.mtu.min(slot.io.mtu()));
+        if *ours != device {
+            self.endpoint.set_device(id, device);
+        }
+    }
+
+    /// What devices are called by now that were opened by other names.
+    pub(in crate::engine) fn other_names(&self) -> Vec<(DeviceId, String)> {
+        let slots = self.devices.iter().enumerate();
+        slots
+            .filter_map(|(at, slot)| Some((DeviceId(at as u16), slot.other_name.clone()?)))
+            .collect()
+    }
+
+    /// Whether a device is not there.
+    pub(in crate::engine) fn lacks_device(&mut self) -> bool {
+        self.devices.iter_mut().any(|slot| slot.index.is_none() && slot.io.kernel().is_some())
+    }
+
+    /// Which devices are known to be absent, down or without a carrier, in order.
+    pub(in crate::engine) fn devices_down(&self) -> impl Iterator<Item = bool> {
+        self.devices.iter().map(|slot| slot.usable == Some(false))
     }
 
     /// Notes of every device that is a UDP socket, in order, how large its datagrams may be.
@@ -167,18 +211,9 @@ impl Core {
         kernel_devices(devices).try_for_each(|device| device.set_filter(filter))
     }
 
-    /// After a sleep: checks the devices a while after one of them had an error, until all are
-    /// there. Not at once, since an interface that is being removed is still to be found.
-    pub(in crate::engine) fn revive_devices(&mut self, now: Instant, troubled: bool) {
-        if troubled {
-            self.devices.iter_mut().for_each(|device| device.io.take_errors());
-        }
-        let due = self.reopen_at.is_some_and(|at| now >= at);
-        if troubled || (due && !kernel_devices(&mut self.devices).all(|device| device.revive())) {
-            self.reopen_at = Some(now + REVIVE_AFTER);
-        } else if due {
-            self.reopen_at = None;
-        }
+    /// Takes the errors that the kernel keeps for the devices' sockets.
+    pub(in crate::engine) fn take_errors(&mut self) {
+        self.devices.iter_mut().for_each(|device| device.io.take_errors());
     }
 
     /// The paths past the devices' sockets.

@@ -8,6 +8,7 @@ use prp_proto::config::Classic;
 use prp_proto::wire::Reliability;
 
 use crate::builder::Builder;
+use crate::engine::LinkNews;
 use crate::stream::PrpStream;
 use crate::testing::{FrameAction, Pair, wait_until, within_patience};
 use prp_device::LinkState;
@@ -42,26 +43,16 @@ fn connect__is_refused_only_where_the_kernel_says_that_every_device_is_down() {
         let connect = || pair.alpha.connect(pair.beta.addr(80), &Builder::new());
         let ours = *engine.lock().endpoint.device(DeviceId(0)).unwrap();
         let mac = ours.addr.mac().unwrap();
-        let link = |up| LinkState { index: Some(1), up, mac, mtu: ours.mtu };
-        let note_links = |up: [Option<bool>; 2], all_known| {
-            engine.lock().note_links(
-                engine.now(),
-                all_known,
-                up.into_iter().map(|up| up.map(link)),
-            );
-        };
-        let note = |up| note_links(up, true);
-        // Expect: a device of which the kernel says nothing is not there, unless the kernel cannot
-        // be heard.
-        note([None, Some(true)]);
+        let link = |up| LinkNews::There(LinkState { index: 1, up, mac, mtu: ours.mtu });
+        let note = |news| engine.lock().note_link(DeviceId(0), news);
+        note(LinkNews::Absent);
         assert_eq!(connect().unwrap_err().kind(), ErrorKind::HostUnreachable);
-        note_links([None, Some(false)], false);
-        connect().unwrap();
-        for usable in [Some(true), None] {
-            note([usable, Some(false)]);
+        // Expect: a device of which the kernel says nothing may be there.
+        for news in [LinkNews::Unknown, link(true)] {
+            note(news);
             connect().unwrap();
         }
-        note([Some(false), Some(true)]);
+        note(link(false));
         let error = connect().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NetworkUnreachable);
         assert!(error.to_string().contains("eth0 of this machine is down"), "{error}");
