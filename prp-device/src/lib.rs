@@ -12,6 +12,7 @@
 //! | `capture` | a packet socket that sees what all devices send and receive |
 //! | `filter` | the classic BPF program that passes frames for a process or a router |
 //! | `tx_backlog` | what a device did not take yet |
+//! | `refusal` | what the kernel says to frames that it does not send |
 //! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` opens and closes them |
 //! | `mirrors` | captures that get copies of what goes past their packet sockets |
 //! | `no_fast_paths` | in their place, in a build without the feature `fast-paths` |
@@ -58,6 +59,7 @@ mod packet;
 mod pipe;
 #[cfg(feature = "raw")]
 pub mod raw;
+mod refusal;
 mod sys;
 #[cfg(feature = "fast-paths")]
 mod tcx_rx;
@@ -86,6 +88,7 @@ pub use no_fast_paths::{TcxRx, XdpTx};
 pub use packet::PacketDevice;
 #[cfg(any(test, feature = "testing"))]
 pub use pipe::PipeDevice;
+pub use refusal::{Refusal, RefusalCounts};
 pub use sys::bpf::{FrameHook, FrameProgram, SharedWords};
 pub use sys::ring::RingPeek;
 #[cfg(feature = "fast-paths")]
@@ -100,12 +103,19 @@ pub use xdp_tx::XdpTx;
 pub struct Sent {
     /// Frames the device took, or lost by itself: both are gone.
     pub done: usize,
-    /// Of those, frames the device is known to have lost (`ENOBUFS` and the like).
+    /// Of those, frames the device is known to have lost.
     pub lost: usize,
-    /// The frame after those is larger than the device takes.
-    pub too_big: bool,
+    /// What the kernel says of the frame after those, which it does not send: that is gone, too.
+    pub refused: Option<Refusal>,
     /// The device takes no more at the moment.
     pub full: bool,
+}
+
+impl Sent {
+    /// Frames that are gone, one way or the other.
+    pub fn gone(&self) -> usize {
+        self.done + usize::from(self.refused.is_some())
+    }
 }
 
 /// Frames to send, in order, each given in pieces.

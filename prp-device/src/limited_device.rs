@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::{FrameIo, Outgoing, Peek, Received, Sent, WaitHandle};
+use crate::{FrameIo, Outgoing, Peek, Received, Refusal, Sent, WaitHandle};
 
 /// A device with little room. Its frames are numbers: two bytes, most significant first.
 #[derive(Clone, Debug)]
@@ -17,8 +17,11 @@ pub struct LimitedDevice {
 }
 
 impl LimitedDevice {
-    /// A frame it loses, though there is room.
-    pub const LOST: u16 = u16::MAX - 1;
+    /// A frame it refuses, though there is room.
+    pub const REFUSED: u16 = u16::MAX - 1;
+
+    /// What it says to that.
+    pub const REFUSAL: Refusal = Refusal::of_frame(libc::EPERM);
 
     /// A frame it finds too big.
     pub const TOO_BIG: u16 = u16::MAX;
@@ -63,8 +66,8 @@ impl FrameIo for LimitedDevice {
             }
             let frame = frame.concat();
             match u16::from_be_bytes([frame[0], frame[1]]) {
-                Self::TOO_BIG => return Sent { too_big: true, ..sent },
-                Self::LOST => sent.lost += 1,
+                Self::TOO_BIG => return Sent { refused: Some(Refusal::TOO_BIG), ..sent },
+                Self::REFUSED => return Sent { refused: Some(Self::REFUSAL), ..sent },
                 number => self.taken.lock().push(number),
             }
             *room -= 1;

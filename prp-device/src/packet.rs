@@ -14,8 +14,8 @@ use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
 use crate::{
-    Borrow, FrameIo, Interface, KernelDevice, Outgoing, Peek, Received, Sent, TcxRx, WaitHandle,
-    XdpTx,
+    Borrow, FrameIo, Interface, KernelDevice, Outgoing, Peek, Received, Refusal, Sent, TcxRx,
+    WaitHandle, XdpTx,
 };
 
 /// Passes up to the given number of frames of a socket to a function; how many there were.
@@ -292,16 +292,13 @@ impl BoundSocket {
                         sent.full = true;
                         break;
                     }
-                    Some(libc::EMSGSIZE) => {
-                        sent.too_big = true;
-                        break;
-                    }
                     Some(libc::EINTR) => {}
-                    // ENOBUFS: a queue on the way was full and this frame is gone. ENETDOWN, ENXIO:
-                    // so is the interface, for now. All are losses, as anywhere else on the path.
-                    _ => {
-                        sent.done += 1;
-                        sent.lost += 1;
+                    // ENOBUFS: a queue on the way was full, or a filter there has dropped it.
+                    // ENETDOWN, ENXIO: the interface is gone, for now. All are losses, as anywhere
+                    // else on the path.
+                    errno => {
+                        sent.refused = Some(Refusal::of_frame(errno.unwrap_or(libc::EIO)));
+                        break;
                     }
                 },
             }

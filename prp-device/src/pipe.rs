@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use prp_proto::wire::ETHERNET_LEN;
 
 use crate::sys::mmsg::{RecvVec, SendVec};
-use crate::{FrameIo, Outgoing, Peek, Received, Sent, WaitHandle};
+use crate::{FrameIo, Outgoing, Peek, Received, Refusal, Sent, WaitHandle};
 
 /// One end of a datagram pair, or a socket connected to itself.
 #[derive(Debug)]
@@ -62,9 +62,10 @@ impl FrameIo for PipeDevice {
                     sent.full = true;
                     break;
                 }
-                Err(_) => {
-                    sent.done += 1;
-                    sent.lost += 1;
+                Err(e) => {
+                    let errno = e.raw_os_error().unwrap_or(libc::EIO);
+                    sent.refused = Some(Refusal::of_frame(errno));
+                    break;
                 }
             }
         }

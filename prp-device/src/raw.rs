@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_proto::addr::MacAddr;
 
 pub use crate::capture::{CaptureLengths, CaptureSocket, CapturedFrame};
-use crate::{FrameIo, Outgoing, PacketDevice, Received, explain_open, list_interfaces};
+use crate::{FrameIo, Outgoing, PacketDevice, Received, Refusal, explain_open, list_interfaces};
 
 /// A packet socket that sends and receives whole Ethernet frames of one EtherType.
 #[derive(Debug)]
@@ -56,10 +56,10 @@ impl RawSocket {
         frames: &mut dyn Iterator<Item = [&[u8]; 4]>,
     ) -> io::Result<(usize, usize)> {
         let sent = self.device.send(Outgoing::Batch(frames));
-        if sent.too_big {
+        if sent.refused.is_some_and(Refusal::is_too_big) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame beyond the MTU"));
         }
-        Ok((sent.done, sent.lost))
+        Ok((sent.gone(), sent.lost + usize::from(sent.refused.is_some())))
     }
 
     /// Hands up to `max` received frames to `take`, without waiting.

@@ -46,8 +46,8 @@ impl TxBacklog {
     }
 
     /// Sends to `io`, up to `at_once` frames by a call, until it takes no more; whether none waits
-    /// any longer. `note` is told of each call, and the bytes of the frame that was too large, if
-    /// one was.
+    /// any longer. `note` is told of each call, and the bytes of the frame that was refused, if one
+    /// was.
     pub fn flush(
         &mut self,
         io: &mut DeviceIo,
@@ -57,9 +57,9 @@ impl TxBacklog {
         while !self.frames.is_empty() {
             let some = self.frames.iter().take(at_once);
             let sent = io.send(some.map(|(to, frame)| (*to, [&frame[..], &[], &[], &[]])));
-            let too_big = sent.too_big.then(|| self.frames[sent.done].1.len());
-            note(&sent, too_big.unwrap_or(0));
-            let gone = sent.done + usize::from(sent.too_big);
+            let refused = sent.refused.map(|_| self.frames[sent.done].1.len());
+            note(&sent, refused.unwrap_or(0));
+            let gone = sent.gone();
             self.spare.extend(self.frames.drain(..gone).map(|(_, frame)| frame));
             if sent.full || gone == 0 {
                 return false;

@@ -367,13 +367,10 @@ impl UdpDevice {
                     Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if length > 1 => {
                         refused = Some(peer);
                     }
-                    Some(libc::EMSGSIZE) => {
-                        sent.too_big = true;
-                        break;
-                    }
                     _ => {
-                        sent.done += 1;
-                        sent.lost += 1;
+                        let (address, own) = (target.address, target.own);
+                        sent.refused = Some(sockets.refusal(own, address, &e));
+                        break;
                     }
                 },
             }
@@ -457,6 +454,9 @@ impl UdpDevice {
 /// By which socket a datagram leaves, and for whom.
 struct Target {
     index: SocketIndex,
+    address: SocketAddr,
+    /// The number of the own address.
+    own: usize,
     /// The recipient, where the socket is not connected to it.
     name: Option<SockAddr>,
 }
@@ -467,7 +467,7 @@ impl Target {
         let (address, own) = peers.address(to)?;
         let index = sockets.toward(own, address);
         let name = if index.is_connected() { None } else { Some(address.into()) };
-        Some(Self { index, name })
+        Some(Self { index, address, own, name })
     }
 }
 

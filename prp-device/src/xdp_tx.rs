@@ -15,7 +15,7 @@ use crate::fast_path::{FastPath, FastPathKind, Netdev};
 use crate::mirrors::Mirrors;
 use crate::sys::mmsg::PIECES;
 use crate::sys::xsk::{SLOT, Xsk};
-use crate::{Sent, conflicts};
+use crate::{Refusal, Sent, conflicts};
 
 /// How long a flow may pause. Another process that wants the path waits for that.
 const MAX_FLOW_PAUSE: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ impl XdpTx {
             && let Some(frame) = frames.next()
         {
             if !socket.stage(frame) {
-                sent.too_big = true;
+                sent.refused = Some(Refusal::TOO_BIG);
                 break;
             }
             copier.iter_mut().for_each(|copier| copier.put(frame));

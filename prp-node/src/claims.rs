@@ -230,6 +230,15 @@ impl StewardClaim {
         self.is_held()
     }
 
+    /// Whether a process of `node` is the steward. To be called as [`Self::try_take`].
+    ///
+    /// # Errors
+    /// The process has no descriptor left, or may not open Unix sockets.
+    pub fn is_taken(node: NodeId) -> io::Result<bool> {
+        let name = ClaimedPorts::Single(Port::CONTROL).name(node);
+        Ok(!is_unbound(&UnixDatagram::unbound()?, &name))
+    }
+
     /// Whether this process is the steward.
     pub const fn is_held(&self) -> bool {
         self.held.is_some()

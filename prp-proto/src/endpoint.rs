@@ -29,6 +29,7 @@ mod receive_memory;
 mod refusal;
 mod request;
 mod send_growth;
+mod send_refusal;
 mod table;
 mod unconfirmed;
 
@@ -47,6 +48,7 @@ pub use connection_log::{ConnectionChange, EstablishedId};
 pub(crate) use connection_trace::Traced;
 pub use connection_trace::{ConnectionTrace, TracePoint};
 pub use refusal::UnownedPort;
+pub use send_refusal::SendRefusal;
 
 use crate::addr::{LinkAddr, MacAddr, NodeId, Port, PrpAddr};
 use crate::buffer::BufferPool;
@@ -69,6 +71,7 @@ use receive_memory::ReceiveMemory;
 use refusal::ResetQueue;
 use request::Listener;
 use send_growth::SendGrowth;
+use send_refusal::RefusedHops;
 use table::Table;
 use unconfirmed::Unconfirmed;
 
@@ -135,6 +138,7 @@ pub struct Endpoint {
     config: EndpointConfig,
     routes: RouteTable,
     unusable: UnusableHops,
+    refused_hops: RefusedHops,
     devices: Vec<Device>,
     rng: ChaCha8Rng,
     table: Table,
@@ -185,6 +189,7 @@ impl Endpoint {
             config,
             routes,
             unusable: UnusableHops::default(),
+            refused_hops: RefusedHops::default(),
             devices,
             table: Table::new(hasher.clone()),
             listeners: BTreeMap::new(),
@@ -324,6 +329,9 @@ impl Endpoint {
     /// called after everything that touches a connection.
     fn settle(&mut self, handle: ConnHandle, now: Instant) {
         let Some(conn) = self.table.get_mut(handle) else { return };
+        if self.refused_hops.any() {
+            conn.explain_error(|error, path| self.refused_hops.explain(error, path));
+        }
         conn.arm_time_wait(now);
         self.connection_log.note(conn);
         self.connection_traces.note(conn);

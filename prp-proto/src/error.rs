@@ -39,6 +39,13 @@ pub enum ConnError {
         /// Bytes of the oldest segment that is not acknowledged.
         segment: u16,
     },
+    /// This machine does not send what is for the peer (SPEC PRP-CONN-12).
+    NotSent {
+        /// The machine's own code for the reason.
+        code: i32,
+        /// How long we waited, if the reason was one that might have passed.
+        waited: Option<Duration>,
+    },
     /// No way to the node is known.
     NoRoute(NodeId),
     /// A router on the way to the node knows no way on to it.
@@ -67,6 +74,7 @@ impl ConnError {
             Self::PeerGap => "peer_lost_segment",
             Self::TimedOut { .. } => "timed_out",
             Self::TooLarge { .. } => "too_large",
+            Self::NotSent { .. } => "not_sent",
             Self::NoRoute(_) => "no_route",
             Self::NoOnwardRoute { .. } => "no_onward_route",
             Self::ClassicPeer => "classic_peer",
@@ -103,6 +111,12 @@ impl fmt::Display for ConnError {
                  prphosts, at both ends",
                 waited.as_secs_f64()
             ),
+            Self::NotSent { code, waited } => {
+                if let Some(waited) = waited {
+                    write!(f, "no answer from the peer for {:.1} s; ", waited.as_secs_f64())?;
+                }
+                write!(f, "this machine does not send what is for it (error {code})")
+            }
             Self::NoRoute(node) => write!(
                 f,
                 "no route to node {node}: prphosts has no way there by a device this machine has"

@@ -1,6 +1,6 @@
 //! A device of the router, with the queue of what it could not take yet.
 
-use prp_device::{DeviceIo, LinkState, Received, Sent, TxBacklog};
+use prp_device::{DeviceIo, LinkState, Received, RefusalCounts, Sent, TxBacklog};
 use prp_proto::addr::LinkAddr;
 use prp_proto::forward::{ForwardDrop, ForwardStats};
 
@@ -17,8 +17,10 @@ pub struct LinkCounters {
     pub sent: u64,
     /// Frames lost before we saw them: the receiving ring was full.
     pub overruns: u64,
-    /// Frames dropped because the queue was full, or lost by the device.
+    /// Frames dropped because the queue was full, or lost by the device, or refused.
     pub dropped: u64,
+    /// Those of them that the kernel refused to send, for another reason than their size.
+    pub refused: RefusalCounts,
 }
 
 /// A device of the router.
@@ -97,7 +99,7 @@ impl Link {
     /// Sends what waits; whether all of it is gone.
     pub fn unstall(&mut self, stats: &mut ForwardStats) -> bool {
         let Self { queue, io, counters, .. } = self;
-        queue.flush(io, BATCH, |sent, too_big| counters.note(sent, too_big, stats))
+        queue.flush(io, BATCH, |sent, refused| counters.note(sent, refused, stats))
     }
 
     /// Sends until the device takes no more; how many frames are gone, one way or the other.
@@ -105,11 +107,10 @@ impl Link {
         let mut at = 0;
         while at < pieces.len() {
             let sent = self.io.send(pieces[at..].iter().copied());
-            at += sent.done;
-            let too_big = if sent.too_big { bytes(pieces[at].1) } else { 0 };
-            self.counters.note(&sent, too_big, stats);
-            at += usize::from(sent.too_big);
-            if !sent.too_big && (sent.full || sent.done == 0) {
+            let refused = sent.refused.map_or(0, |_| bytes(pieces[at + sent.done].1));
+            self.counters.note(&sent, refused, stats);
+            at += sent.gone();
+            if sent.full || sent.gone() == 0 {
                 break;
             }
         }
@@ -132,14 +133,17 @@ impl LinkCounters {
         self.overruns += u64::from(received.lost);
     }
 
-    /// Notes a call that sent frames, and a frame of `too_big` bytes that the device never takes.
-    fn note(&mut self, sent: &Sent, too_big: usize, stats: &mut ForwardStats) {
+    /// Notes a call that sent frames, and a frame of `refused` bytes that the kernel did not send.
+    fn note(&mut self, sent: &Sent, refused: usize, stats: &mut ForwardStats) {
         self.sent += (sent.done - sent.lost) as u64;
         for _ in 0..sent.lost {
             self.lose(0, stats);
         }
-        if sent.too_big {
-            self.lose(too_big, stats);
+        if let Some(refusal) = sent.refused {
+            self.lose(if refusal.is_too_big() { refused } else { 0 }, stats);
+            if !refusal.is_too_big() {
+                self.refused.note(refusal);
+            }
         }
     }
 

@@ -113,8 +113,10 @@ pub struct Device {
     pub sent: u64,
     /// Frames lost because the receiving ring was full.
     pub overruns: u64,
-    /// Frames lost because the device took no more.
+    /// Frames lost because the device took no more, or refused by the kernel.
     pub dropped: u64,
+    /// Those of them that the kernel refused to send, by its error.
+    pub refused: serde_json::Value,
 }
 
 /// Where frames for a node go.
@@ -238,7 +240,7 @@ pub fn devices(router: &mut Router) -> Vec<Device> {
     links
         .map(|(index, (link, device))| {
             let by_kernel = kernel.counted(index);
-            let LinkCounters { received, sent, overruns, dropped } = link.counters;
+            let LinkCounters { received, sent, overruns, dropped, refused } = link.counters;
             Device {
                 device: link.name().to_owned(),
                 mac: address_text(forwarder.routes(), device.addr),
@@ -247,6 +249,7 @@ pub fn devices(router: &mut Router) -> Vec<Device> {
                 sent: sent + by_kernel.sent,
                 overruns,
                 dropped,
+                refused: by_name(refused.counters().filter(|(_, frames)| *frames > 0)),
             }
         })
         .collect()

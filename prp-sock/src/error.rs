@@ -11,6 +11,7 @@ mod partial_message;
 mod stream_error;
 
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 
 use prp_proto::addr::{NodeId, PrpAddr};
 use prp_proto::error::{ConnError, ConnectError, ListenError, ReadError, WriteError};
@@ -82,6 +83,17 @@ pub(crate) fn device_down(peer: PrpAddr, device: &str) -> io::Error {
 /// Another listener or another process has the port.
 pub(crate) fn in_use(addr: PrpAddr) -> io::Error {
     explained(libc::EADDRINUSE, format!("{addr} is in use"))
+}
+
+/// A program that is none of PRP's has the node's own UDP port `own`.
+pub(crate) fn foreign_port(own: SocketAddr) -> io::Error {
+    let (ip, port) = (own.ip(), own.port());
+    let text = format!(
+        "another program has udp:{own}, the node's own port, and does not answer as PRP does, so no \
+         connection would get here: `ss -ulpn 'sport = :{port}'` names it; end it, or give this node \
+         another port in the prphosts of all (udp:{ip}:PORT)"
+    );
+    explained(libc::EADDRINUSE, text)
 }
 
 /// All automatic ports of `node` are in use.

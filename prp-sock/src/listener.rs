@@ -202,6 +202,7 @@ impl PrpListener {
         if addr.node != node {
             return Err(error::not_here(addr, node));
         }
+        engine.check_node_ports()?;
         let wanted = (addr.port != Port::CONTROL).then_some(addr.port);
         let mut core = engine.lock_for(wanted)?;
         let port = match wanted {

@@ -1,6 +1,6 @@
 //! Statistics of devices.
 
-pub use prp_device::UdpCounters;
+pub use prp_device::{RefusalCounts, UdpCounters};
 
 use crate::engine::Engine;
 
@@ -11,8 +11,11 @@ pub struct DeviceStats {
     pub name: String,
     /// Frames lost because the receiving ring was full: the process did not keep up.
     pub overruns: u64,
-    /// Frames the device could not send: its queue was full, or it was down.
+    /// Frames that were not sent: the device's queue was full, it was down, or the kernel refused
+    /// them for another reason than their size.
     pub send_losses: u64,
+    /// Those of them that the kernel refused, by its error.
+    pub refused: RefusalCounts,
     /// Frames larger than the device takes: its MTU was lowered under a connection.
     pub too_big: u64,
     /// Frames that were handed straight to the NIC driver: many at a time, in a flow, on a link
@@ -26,9 +29,10 @@ pub struct DeviceStats {
 }
 
 impl DeviceStats {
-    /// Every counter by its name. Leaving one out does not compile.
+    /// Every counter by its name, of refusals those that have occurred. Leaving one out does not
+    /// compile.
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let &Self { name: _, overruns, send_losses, too_big, xdp_tx, tcx_rx, udp } = self;
+        let &Self { name: _, overruns, send_losses, refused, too_big, xdp_tx, tcx_rx, udp } = self;
         [
             ("overruns", overruns),
             ("send_losses", send_losses),
@@ -37,6 +41,7 @@ impl DeviceStats {
             ("tcx_rx", tcx_rx),
         ]
         .into_iter()
+        .chain(refused.counters().filter(|(_, n)| *n > 0))
         .chain(udp.into_iter().flat_map(UdpCounters::counters))
     }
 
@@ -74,6 +79,7 @@ impl DeviceStats {
                 name: name.clone(),
                 overruns: c.overruns,
                 send_losses: c.send_losses,
+                refused: c.refused,
                 too_big: c.too_big,
                 xdp_tx: c.xdp_tx,
                 tcx_rx: c.tcx_rx,

@@ -63,7 +63,9 @@ impl Failure {
 
     /// What the network said to `what`, say a connection: the code tells a script why.
     pub(crate) fn network(what: impl Display, error: &io::Error) -> Self {
+        let not_sent = matches!(conn_error(error), Some(ConnError::NotSent { waited: None, .. }));
         let code = match error.kind() {
+            _ if not_sent => Code::Unreachable,
             ErrorKind::ConnectionRefused => Code::Refused,
             ErrorKind::TimedOut => Code::TimedOut,
             ErrorKind::NotFound | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {

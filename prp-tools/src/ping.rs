@@ -15,7 +15,7 @@ use prp_proto::wire::{Flags, NodeKind};
 
 use crate::argument::{number, seconds};
 use crate::exit::{Code, Failure, help};
-use crate::print::{print_bytes, print_json, print_line};
+use crate::print::{notice, print_bytes, print_json, print_line};
 use crate::probe::{ProbeReply, Prober};
 use crate::signals::Signals;
 use tally::Tally;
@@ -138,9 +138,16 @@ fn ask(prober: &mut Prober, node: NodeId, args: &PingArgs, tally: &Shared) -> Re
     let deadline = args.deadline.map(|deadline| Instant::now() + deadline);
     let by_deadline = |until: Instant| deadline.map_or(until, |deadline| deadline.min(until));
     let mut next = Instant::now();
+    // It is said once, until it changes.
+    let mut refused = None;
     loop {
         let number = lock(tally).note_sent();
         prober.send(node, number as u16, args.routers, usize::from(args.size))?;
+        let refusal = prober.refusal();
+        if let Some(refusal) = refusal.filter(|_| refusal != refused) {
+            notice(prober.refused(node, refusal));
+        }
+        refused = refusal;
         if args.flood && args.prints_lines() {
             mark(".")?;
         }

@@ -14,8 +14,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use prp_device::{
-    FrameIo, KernelDevice, Outgoing, PacketDevice, PortFilter, Sent, UdpCounters, explain_open,
-    factory, list_interfaces,
+    FrameIo, KernelDevice, Outgoing, PacketDevice, PortFilter, Refusal, Sent, UdpCounters,
+    explain_open, factory, list_interfaces,
 };
 use prp_node::PortClaims;
 use prp_node::printable_path;
@@ -51,6 +51,8 @@ pub(crate) struct Prober {
     /// Why there are no Ethernet devices, where the node has some.
     no_ethernet: Option<io::Error>,
     replies: VecDeque<ProbeReply>,
+    /// What the kernel has said to the last echoes, if it did not send them.
+    refusal: Option<Refusal>,
     port: Port,
     id: u32,
     started: Instant,
@@ -123,6 +125,7 @@ impl Prober {
             presence: OwnReplies::new(local)?,
             no_ethernet,
             replies,
+            refusal: None,
             port,
             id,
             started,
@@ -230,12 +233,28 @@ impl Prober {
         let Some(sent) = self.send_frames(next.device, next.addr, &frames) else {
             return Err(self.unreachable(node));
         };
-        if sent.too_big {
+        self.refusal = sent.refused;
+        let Some(refusal) = sent.refused else { return Ok(()) };
+        if refusal.is_too_big() {
             let mtu = self.forwarder.devices()[usize::from(next.device.0)].mtu;
             let text = format!("{padding} bytes of padding: more than an MTU of {mtu} takes");
             return Err(Failure::new(Code::Failed, text));
         }
+        if refusal.is_of_route {
+            return Err(Failure::new(Code::Unreachable, self.refused(node, refusal)));
+        }
         Ok(())
+    }
+
+    /// What the kernel of this machine has said to the last echoes, if it did not send them and may
+    /// send the next ones.
+    pub(crate) const fn refusal(&self) -> Option<Refusal> {
+        self.refusal
+    }
+
+    /// That the kernel of this machine does not send what is for `node`, and why.
+    pub(crate) fn refused(&self, node: NodeId, refusal: Refusal) -> String {
+        format!("this machine refuses to send to {}: {refusal}", self.name(node))
     }
 
     /// Sends `frames` by `device` to `to`; none if there is no such device.

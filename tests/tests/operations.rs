@@ -9,10 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, Uid};
 use prp_tests::harness::skip;
 use prp_tests::pattern::Tally;
-use prp_tests::privilege::NOBODY;
+use prp_tests::privilege::{NOBODY, in_user_namespace};
 use prp_tests::puppet::Puppet;
 use prp_tests::scratch::TempFile;
 use prp_tests::seed;
@@ -38,6 +38,7 @@ prp_tests::main! {
         limits__no_memory_for_devices,
         limits__no_memory_for_buffers,
         limits__no_thread_left,
+        limits__no_calls_for_several_packets,
         clock__set_again_and_again,
         interface__removed_and_made_again,
         mtu__lowered_under_a_connection,
@@ -47,6 +48,7 @@ prp_tests::main! {
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const FORKER: &str = env!("CARGO_BIN_EXE_forker");
+const SANDBOXED: &str = env!("CARGO_BIN_EXE_sandboxed");
 const MIB: u64 = 1 << 20;
 
 /// Starts puppets on both nodes with a stream `s` between them. Returns the client, whose stream
@@ -54,6 +56,29 @@ const MIB: u64 = 1 << 20;
 fn connected(topology: &Topology, settings: &str) -> (Puppet, Puppet) {
     let (client, server, _) = stream::connected(PUPPET, topology, [1, 2], settings);
     (client, server)
+}
+
+/// A filter of system calls that is older than sendmmsg(2) and recvmmsg(2), or does not list them.
+fn limits__no_calls_for_several_packets() {
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        skip("systemd-analyze");
+    }
+    if in_user_namespace() || !Uid::effective().is_root() {
+        skip("root: nobody else may give privileges up in this way");
+    }
+    let unit = "[Service]\nSystemCallFilter=@system-service @network-io\n\
+                SystemCallFilter=~sendmmsg recvmmsg\n";
+    let unit = TempFile::new(unit);
+    for carrier in ["ethernet", "udp"] {
+        let topology = Topology::pair_with(["--carrier", carrier]);
+        let [mut client, mut server] = [1, 2].map(|number| {
+            let mut command = topology.node(number).command(SANDBOXED);
+            command.arg(unit.path()).arg(PUPPET);
+            Puppet::run(format!("sandboxed puppet on node {number}"), command)
+        });
+        stream::connect(&mut client, &mut server, "2:80", "");
+        stream::send(&mut client, &mut server, seed::of("no_calls_for_several"), 16 * MIB);
+    }
 }
 
 fn pid(puppet: &Puppet) -> Pid {

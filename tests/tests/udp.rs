@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::net::UdpSocket;
+use std::path::Path;
 use std::process::Command;
 
 use nix::unistd::Uid;
@@ -25,6 +26,9 @@ prp_tests::main! {
         loopback__processes_of_several_users,
         loopback__the_process_at_the_node_s_own_port_is_killed,
         loopback__what_a_stranger_sends_changes_nothing,
+        loopback__another_program_has_the_node_s_own_port,
+        link__what_this_machine_does_not_send_is_said,
+        link__a_listener_waits_for_an_address_that_is_checked,
         link__stream_of_full_segments,
         link__stream_through_losses,
         link__trains_go_on_when_the_mtu_shrinks,
@@ -183,6 +187,70 @@ fn loopback__the_process_at_the_node_s_own_port_is_killed() {
     third.ok(format!("listen m {}", nodes.at(101)));
     client.ok(format!("connect u {}", nodes.at(101)));
     third.ok("accept m u");
+}
+
+fn loopback__another_program_has_the_node_s_own_port() {
+    let nodes = Loopback::new();
+    let own = format!("{}:5230", nodes.ip(nodes.server));
+    let other = UdpSocket::bind(&own).expect("an address of this machine");
+    let mut server = unprivileged(&nodes, nodes.server);
+    let (kind, text) = server.message(format!("listen l {}", nodes.at(80)));
+    assert!(kind == "AddrInUse" && text.contains(&format!("udp:{own}")), "{kind}: {text}");
+    drop(other);
+    let mut client = unprivileged(&nodes, nodes.client);
+    server.ok(format!("listen l {}", nodes.at(80)));
+    talk(&nodes, &mut client, &mut server, 80);
+}
+
+/// No route leads to the peer: before there is a connection, and while there is one.
+fn link__what_this_machine_does_not_send_is_said() {
+    let (topology, hosts) = pair([]);
+    let (one, peer) = (topology.node(1), topology.node(2).field("ipv4"));
+    let peer = peer.split('/').next().unwrap_or_default().to_owned();
+    let route = |action: &str, kind: &str| one.run("ip", &["route", action, kind, &peer]);
+    let [mut client, mut server] = [1, 2].map(|number| {
+        let command = topology.node(number).command_with_hosts(hosts.path(), PUPPET);
+        Puppet::run(format!("puppet on node {number}"), command)
+    });
+    server.ok("listen l 2:80");
+    for (unusable, kind, words) in [
+        ("prohibit", "PermissionDenied", "Permission denied"),
+        ("unreachable", "HostUnreachable", "No route to host"),
+    ] {
+        route("add", unusable);
+        let (error, text) = client.message("connect s 2:80");
+        assert!(error == kind && text.contains(words), "{unusable}: {error}: {text}");
+        route("del", unusable);
+    }
+    client.ok("connect s 2:80");
+    server.ok("accept l s");
+    route("add", "prohibit");
+    client.ok("write s hello");
+    route("del", "prohibit");
+    assert_eq!(server.ok("read s 5"), "hello");
+}
+
+/// An IPv6 address is tentative for a second or two.
+fn link__a_listener_waits_for_an_address_that_is_checked() {
+    if !Path::new("/proc/sys/net/ipv6").exists() {
+        skip("IPv6");
+    }
+    let (topology, _) = pair([]);
+    let hosts = TempFile::new("1 udp:[fd00:99::1]\n2 udp:[fd00:99::2]\n");
+    let add = |number: u8, words: &[&str]| {
+        let address = format!("fd00:99::{number}/64");
+        let words = [&["-6", "addr", "add", &address, "dev", "eth0"], words].concat();
+        topology.node(number).run("ip", &words);
+    };
+    add(1, &["nodad"]);
+    let [mut client, mut server] = [1, 2].map(|number| {
+        let command = topology.node(number).command_with_hosts(hosts.path(), PUPPET);
+        Puppet::run(format!("puppet on node {number}"), command)
+    });
+    add(2, &[]);
+    server.ok("listen l 2:80");
+    client.ok("connect s 2:80");
+    server.ok("accept l s");
 }
 
 /// A pair of nodes, and the prphosts that has their IP addresses and nothing else.

@@ -11,8 +11,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use socket2::SockAddr;
 
 use super::cvt;
-use super::mmsg::PIECES;
+use super::mmsg::{PIECES, is_of_call};
 use super::packet::{get, set};
+
+/// From linux/socket.h: a call that sends nothing, and finds out about the path alone.
+const MSG_PROBE: libc::c_int = 0x10;
 
 /// Most bytes of a datagram, and of a train.
 pub(crate) const MAX_BYTES: usize = 65_507;
@@ -180,6 +183,29 @@ pub(crate) fn send_one(fd: BorrowedFd<'_>, to: Option<&SockAddr>, bytes: &[u8]) 
     cvt(sent).map(drop)
 }
 
+/// Asks the kernel whether a route leads to `to` from where the socket is, and sends nothing. What
+/// the network has said of datagrams that were sent before does not come in between.
+///
+/// # Errors
+/// The kernel's answer, if none does.
+pub(crate) fn ask_route(fd: BorrowedFd<'_>, to: &SockAddr) -> io::Result<()> {
+    let flags = MSG_PROBE | libc::MSG_CONFIRM | libc::MSG_DONTWAIT;
+    // SAFETY: no bytes are read; the address is readable and outlives the call, which writes
+    // nothing.
+    let asked = unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            fd.as_raw_fd(),
+            std::ptr::null::<u8>(),
+            0,
+            flags,
+            to.as_ptr(),
+            to.len(),
+        )
+    };
+    cvt(asked).map(drop)
+}
+
 /// What came by one system call from one sender: a datagram, or a train of them.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Train<'a> {
@@ -218,6 +244,8 @@ pub(crate) struct RecvList {
     pieces: Vec<libc::iovec>,
     /// Trains of the last call.
     received: usize,
+    /// The kernel, or a filter of system calls, refuses the call for several at a time.
+    one_by_one: bool,
 }
 
 // SAFETY: the raw pointers inside point at memory of the vectors beside them, and are only used
@@ -249,6 +277,7 @@ impl RecvList {
             headers: vec![header; Self::MAX],
             pieces: vec![piece; Self::MAX],
             received: 0,
+            one_by_one: false,
         })
     }
 
@@ -259,7 +288,7 @@ impl RecvList {
     /// What the kernel says, which may be of something that was sent before.
     pub(crate) fn receive(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
         self.received = 0;
-        let count = max.clamp(1, Self::MAX);
+        let count = if self.one_by_one { 1 } else { max.clamp(1, Self::MAX) };
         for (i, chunk) in self.buffer.chunks_exact_mut(Self::TRAIN).take(count).enumerate() {
             self.pieces[i] =
                 libc::iovec { iov_base: chunk.as_mut_ptr().cast(), iov_len: chunk.len() };
@@ -297,6 +326,10 @@ impl RecvList {
             }
             Ok(n) => self.received = n as usize,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            Err(e) if count > 1 && is_of_call(&e) => {
+                self.one_by_one = true;
+                return self.receive(fd, 1);
+            }
             Err(e) => return Err(e),
         }
         Ok(self.received)

@@ -43,6 +43,8 @@ pub(crate) struct SendVec {
     prefixes: Option<Box<[Prefix; MAX_BATCH]>>,
     /// A small frame, put together.
     small: Vec<u8>,
+    /// The kernel, or a filter of system calls, refuses the call for several at a time.
+    one_by_one: bool,
 }
 
 // SAFETY: the raw pointers inside are only used within `Batch`, for whose lifetime what they point
@@ -54,7 +56,7 @@ impl Default for SendVec {
         // SAFETY: all-zero bytes are valid for both: integers and null pointers.
         let (pieces, headers) =
             unsafe { (Box::new(std::mem::zeroed()), Box::new(std::mem::zeroed())) };
-        Self { pieces, headers, prefixes: None, small: Vec::new() }
+        Self { pieces, headers, prefixes: None, small: Vec::new(), one_by_one: false }
     }
 }
 
@@ -89,7 +91,8 @@ impl SendVec {
             header.msg_hdr.msg_iovlen = (used - begin) as _;
             count += 1;
         }
-        Batch { headers: &mut self.headers[..count], frames: PhantomData }
+        let one_by_one = &mut self.one_by_one;
+        Batch { headers: &mut self.headers[..count], one_by_one, frames: PhantomData }
     }
 
     /// Sends one frame, given in pieces, without blocking.
@@ -127,10 +130,16 @@ impl SendVec {
     }
 }
 
+/// Whether `error` may be about the call as such, which a sandbox or an old kernel refuses.
+pub(super) fn is_of_call(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS))
+}
+
 /// Frames that are ready to be sent, and borrowed until they are.
 #[derive(Debug)]
 pub(crate) struct Batch<'s, 'a> {
     headers: &'s mut [libc::mmsghdr],
+    one_by_one: &'s mut bool,
     frames: PhantomData<&'a [u8]>,
 }
 
@@ -145,6 +154,35 @@ impl Batch<'_, '_> {
     /// # Errors
     /// What happened to the first of them, if that one was not taken.
     pub(crate) fn send(&mut self, fd: BorrowedFd<'_>, first: usize) -> io::Result<usize> {
+        if *self.one_by_one {
+            return self.send_first(fd, first);
+        }
+        match self.send_all(fd, first) {
+            // Perhaps it is not about the frames: old sandboxes do not know the call.
+            Err(e) if is_of_call(&e) => {
+                let sent = self.send_first(fd, first);
+                *self.one_by_one = sent.is_ok();
+                sent
+            }
+            sent => sent,
+        }
+    }
+
+    /// Sends frame `first` alone.
+    #[cold]
+    fn send_first(&mut self, fd: BorrowedFd<'_>, first: usize) -> io::Result<usize> {
+        let header = &raw const self.headers[first].msg_hdr;
+        // SAFETY: the header points at pieces of the vector this borrows, which nothing else
+        // touches meanwhile, and every piece at a slice that is borrowed as long. The kernel reads
+        // them, and writes nothing.
+        let sent =
+            unsafe { libc::syscall(libc::SYS_sendmsg, fd.as_raw_fd(), header, libc::MSG_DONTWAIT) };
+        // Packets leave whole or not at all.
+        cvt(sent).map(|_| 1)
+    }
+
+    /// Sends them from frame `first` on, by one call.
+    fn send_all(&mut self, fd: BorrowedFd<'_>, first: usize) -> io::Result<usize> {
         let headers = &mut self.headers[first..];
         // SAFETY: every header points at pieces of the vector this borrows, which nothing else
         // touches meanwhile, and every piece at a slice that is borrowed as long. The kernel reads
@@ -168,6 +206,8 @@ pub(crate) struct RecvVec {
     buffer: Vec<u8>,
     frame: usize,
     lens: Vec<usize>,
+    /// The kernel, or a filter of system calls, refuses the call for several at a time.
+    one_by_one: bool,
 }
 
 impl RecvVec {
@@ -181,7 +221,7 @@ impl RecvVec {
         let mut buffer = Vec::new();
         buffer.try_reserve_exact(frame * frames)?;
         buffer.resize(frame * frames, 0);
-        Ok(Self { buffer, frame, lens: Vec::with_capacity(frames) })
+        Ok(Self { buffer, frame, lens: Vec::with_capacity(frames), one_by_one: false })
     }
 
     /// Receives what is there without blocking, up to `max` frames; how many there were.
@@ -190,6 +230,9 @@ impl RecvVec {
         // SAFETY: all-zero bytes are valid for both: integers and null pointers.
         let (mut pieces, mut headers): ([libc::iovec; MAX_BATCH], [libc::mmsghdr; MAX_BATCH]) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        if self.one_by_one {
+            return self.receive_one(fd, max);
+        }
         let count = max.min(self.buffer.len() / self.frame);
         for (i, chunk) in self.buffer.chunks_exact_mut(self.frame).take(count).enumerate() {
             pieces[i] = libc::iovec { iov_base: chunk.as_mut_ptr().cast(), iov_len: chunk.len() };
@@ -210,10 +253,33 @@ impl RecvVec {
         let received = match cvt(received) {
             Ok(n) => n as usize,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(e) if is_of_call(&e) => {
+                self.one_by_one = true;
+                return self.receive_one(fd, max);
+            }
             Err(e) => return Err(e),
         };
         self.lens.extend(headers[..received].iter().map(|h| h.msg_len as usize));
         Ok(received)
+    }
+
+    /// As [`Self::receive`], one frame at most.
+    #[cold]
+    fn receive_one(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
+        let Some(chunk) = self.buffer.get_mut(..self.frame).filter(|_| max > 0) else {
+            return Ok(0);
+        };
+        // SAFETY: `chunk` is as long as is said, outlives the call, and nothing else uses it
+        // meanwhile.
+        let received = unsafe {
+            libc::recv(fd.as_raw_fd(), chunk.as_mut_ptr().cast(), chunk.len(), libc::MSG_DONTWAIT)
+        };
+        match cvt(received) {
+            Ok(len) => self.lens.push(len as usize),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            Err(e) => return Err(e),
+        }
+        Ok(self.lens.len())
     }
 
     /// Frame `index` of the last [`Self::receive`].

@@ -6,7 +6,7 @@
 //! from an address of this machine.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,6 +22,28 @@ use super::tally::Tally;
 use super::{MAX_TRAIN, NodePortDrops, answer, socket, train_length};
 use crate::sys::datagram::{MAX_BYTES, RecvList, SendList};
 
+/// Whether the process at the port `own` answers probes.
+///
+/// # Errors
+/// No process has the port; the kernel refuses the socket or the probes.
+fn probe(own: SocketAddr) -> io::Result<bool> {
+    let socket = UdpSocket::bind((own.ip(), 0))?;
+    socket.connect(own)?;
+    socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    for test in 0..PROBES {
+        let mut probe = [0; TrainTest::SHORTEST_PROBE];
+        TrainTest::write_probe(&mut probe, test, TrainTest::MAX_PROBES as u8);
+        // That no socket is there may be reported here, or by the next call.
+        socket.send(&probe)?;
+        match socket.recv(&mut [0; TrainTest::LEN]) {
+            Ok(_) => return Ok(true),
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(false)
+}
+
 /// Bytes in front of a datagram that is handed on: the IP address it came from, IPv4's as an IPv6
 /// one (RFC 4291, 2.5.5.2), and the port.
 pub(super) const HANDED_ON_LEN: usize = 16 + 2;
@@ -29,6 +51,11 @@ pub(super) const HANDED_ON_LEN: usize = 16 + 2;
 /// Most bytes of a datagram over IPv6 from an address of this machine to the same: the loopback
 /// device's MTU without the headers.
 const MAX_BYTES_IPV6: usize = 65_536 - 48;
+
+/// Probes that a process at a node's own port is sent, and how long the answer to each is waited
+/// for: a process on a busy machine answers to one of them.
+const PROBES: u32 = 4;
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The socket at a node's own UDP port.
 #[derive(Debug)]
@@ -53,6 +80,13 @@ impl NodePort {
         let socket = socket::bind(own)?;
         socket::enlarge_buffers(&socket);
         Self::at(own, socket, drops)
+    }
+
+    /// Whether a process has the port `own` and does not answer there: it is stopped, or is no
+    /// program of PRP. One that hands datagrams on answers probes of trains, from any address (SPEC
+    /// PRP-UDP-7). Takes up to two seconds. False where the kernel refuses the probes.
+    pub fn is_silent(own: SocketAddr) -> bool {
+        probe(own).is_ok_and(|answered| !answered)
     }
 
     /// One at `own` that can receive nothing: to test what becomes of it.

@@ -3,10 +3,13 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use prp_proto::addr::UDP_PORTS;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::ip_address::{IpAddress, ip_addresses};
 use crate::sys::{datagram, packet};
 
 /// Errors taken at a time: a flood of them must not delay the caller.
@@ -16,9 +19,23 @@ const MAX_ERRORS: u64 = 64;
 /// adds, twice what is to be in flight.
 const BUFFER_BYTES: i32 = 4 * 1024 * 1024;
 
+/// How long to wait for an address that the kernel still checks, and how often to ask whether it
+/// does. It takes up to two seconds, unless the administrator has it ask more often.
+const CHECK_PATIENCE: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
 /// A socket on each of the addresses `own` that this machine has, all at the same one of the ports
 /// that follow the node's own, the first that is free at all of them (SPEC PRP-UDP-2).
+///
+/// Waits for those that the kernel still checks for duplicates (RFC 4862, 5.4): as a machine starts
+/// they are tentative for a second or two, and programs start meanwhile.
 pub(super) fn bind_all(own: &[SocketAddr]) -> io::Result<Vec<(SocketAddr, Socket)>> {
+    let until = Instant::now() + CHECK_PATIENCE;
+    while own.iter().any(|own| address_state(own.ip()) == AddressState::Tentative)
+        && Instant::now() < until
+    {
+        thread::sleep(CHECK_INTERVAL);
+    }
     let mut refused = io::Error::from(io::ErrorKind::AddrInUse);
     for offset in 1..UDP_PORTS {
         match bind_behind(own, offset) {
@@ -72,12 +89,51 @@ pub(super) fn enlarge_buffers(socket: &Socket) {
     let _ = datagram::force_send_buffer(socket.as_fd(), BUFFER_BYTES);
 }
 
+/// Whether this machine can use an address.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum AddressState {
+    /// It can; or it has not the address, or the kernel does not say.
+    Other,
+    Tentative,
+    Duplicate,
+}
+
+/// What the kernel says of the address `ip`. Only those of IPv6 are checked.
+fn address_state(ip: IpAddr) -> AddressState {
+    if ip.is_ipv4() {
+        AddressState::Other
+    } else {
+        state_of(ip, &ip_addresses().unwrap_or_default())
+    }
+}
+
+/// What `addresses`, those of all devices, say of the address `ip`.
+fn state_of(ip: IpAddr, addresses: &[IpAddress]) -> AddressState {
+    let (mut state, same) = (AddressState::Other, addresses.iter().filter(|it| it.ip == ip));
+    for address in same {
+        state = match address {
+            IpAddress { is_tentative: true, .. } => AddressState::Tentative,
+            IpAddress { is_duplicate: true, .. } => AddressState::Duplicate,
+            _ => return AddressState::Other,
+        };
+    }
+    state
+}
+
 /// Names the address, and the remedy.
 fn explain(error: &io::Error, address: SocketAddr) -> io::Error {
-    let fix = if error.kind() == io::ErrorKind::AddrNotAvailable {
-        "; this machine has no such address: give it to a device, or correct prphosts"
-    } else {
-        ""
+    let fix = match (error.kind(), address_state(address.ip())) {
+        (io::ErrorKind::AddrNotAvailable, AddressState::Tentative) => {
+            "; the address is tentative: the kernel checks whether another machine has it, too, and \
+             that needs a carrier"
+        }
+        (io::ErrorKind::AddrNotAvailable, AddressState::Duplicate) => {
+            "; another machine has this address, too (duplicate address detection)"
+        }
+        (io::ErrorKind::AddrNotAvailable, AddressState::Other) => {
+            "; this machine has no such address: give it to a device, or correct prphosts"
+        }
+        _ => "",
     };
     io::Error::new(error.kind(), format!("udp:{address}: {error}{fix}"))
 }
@@ -133,4 +189,23 @@ pub(super) fn take_errors(fd: BorrowedFd<'_>) -> u64 {
         taken += 1;
     }
     taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_of__one_that_can_be_used_is_enough() {
+        let ip = "fd00::1".parse().expect("an address");
+        let usable = IpAddress { ip, ..IpAddress::default() };
+        let tentative = IpAddress { is_tentative: true, ..usable };
+        let duplicate = IpAddress { is_duplicate: true, ..usable };
+        let other = IpAddress { ip: "fd00::2".parse().expect("an address"), ..tentative };
+        assert_eq!(state_of(ip, &[other]), AddressState::Other);
+        assert_eq!(state_of(ip, &[other, tentative]), AddressState::Tentative);
+        assert_eq!(state_of(ip, &[duplicate, other]), AddressState::Duplicate);
+        // Two devices have it.
+        assert_eq!(state_of(ip, &[tentative, usable]), AddressState::Other);
+    }
 }

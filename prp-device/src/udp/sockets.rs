@@ -17,7 +17,8 @@ use socket2::Socket;
 
 use super::majority::Majority;
 use super::{NodePort, NodePortDrops, socket};
-use crate::sys::datagram::RecvList;
+use crate::Refusal;
+use crate::sys::datagram::{RecvList, ask_route};
 
 /// Once in this number of calls to receive, all sockets are read before the one that had something
 /// last: no sender keeps others waiting. While a thread polls again and again this is a
@@ -274,6 +275,21 @@ impl Sockets {
         let (sent, taken) = socket::send(fd, || send(fd));
         self.network_errors += taken;
         sent
+    }
+
+    /// What the kernel's `error` says of what was to leave for `to` from the own address `own`: that
+    /// no route leads there, or something about that datagram alone.
+    #[cold]
+    pub(super) fn refusal(&self, own: usize, to: SocketAddr, error: &io::Error) -> Refusal {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        let own = own.min(self.addresses.len() - 1);
+        let fd = self.addresses[own].socket.fd();
+        // A size is refused by the device that the route leads to.
+        let asked = if errno == libc::EMSGSIZE { Ok(()) } else { ask_route(fd, &to.into()) };
+        match asked.map_err(|e| e.raw_os_error()) {
+            Err(Some(errno)) => Refusal { errno, is_of_route: true },
+            _ => Refusal::of_frame(errno),
+        }
     }
 
     /// Takes the errors that the kernel keeps for the sockets.

@@ -471,7 +471,7 @@ fn send__too_big_is_about_the_datagram_itself() {
     assert_eq!(sent, Sent { done: 1, ..Sent::default() });
     assert!(forge_too_big(&one));
     let sent = one.send([(to, [&[5; 65_508][..], &[], &[], &[]])].into_iter());
-    assert_eq!(sent, Sent { too_big: true, ..Sent::default() });
+    assert_eq!(sent, Sent { refused: Some(Refusal::TOO_BIG), ..Sent::default() });
     receive(&mut two, 3);
 }
 

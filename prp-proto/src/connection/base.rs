@@ -53,7 +53,9 @@ impl Connection {
     /// Ends the connection with an error for the application.
     pub(crate) fn fail(&mut self, error: ConnError) {
         let event = match error {
-            ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => StateEvent::Timeout,
+            ConnError::TimedOut { .. } | ConnError::TooLarge { .. } | ConnError::NotSent { .. } => {
+                StateEvent::Timeout
+            }
             ConnError::Aborted | ConnError::Gap { .. } => StateEvent::Abort,
             _ => StateEvent::Reset,
         };

@@ -4,6 +4,7 @@ use super::Connection;
 use crate::buffer::{Ending, MessagePart};
 use crate::error::{ConnError, ReadError, WriteError};
 use crate::state::{ReceiveSide, State};
+use crate::transmit::Path;
 
 impl Connection {
     /// Takes what fits of `bytes`.
@@ -137,6 +138,12 @@ impl Connection {
             }
             None => self.nothing_to_read().map(|()| None),
         }
+    }
+
+    /// Has `explain` make more of the error that the connection ended with, before the application
+    /// is told.
+    pub(crate) fn explain_error(&mut self, explain: impl FnOnce(ConnError, &Path) -> ConnError) {
+        self.error = self.error.map(|error| explain(error, &self.path));
     }
 
     /// The error the connection ended with, once.

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::connection_trace::ConnectionTraces;
+use super::send_refusal::RefusedHops;
 use super::{Device, Endpoint};
 use crate::addr::{DeviceId, LinkAddr, NodeId, Port, PrpAddr};
 use crate::connection::Connection;
@@ -34,6 +35,8 @@ impl Endpoint {
         self.refusals.renumber(renumber);
         self.echoes.renumber(renumber);
         self.routes = routes;
+        // They may number other neighbours.
+        self.refused_hops = RefusedHops::default();
         self.reselect_all_paths();
     }
 

@@ -55,6 +55,7 @@ impl Case<'_> {
             }
             ConnError::NoCommonPolicy => self.no_common_policy(),
             ConnError::ClassicPeer
+            | ConnError::NotSent { .. }
             | ConnError::NoRoute(_)
             | ConnError::NoOnwardRoute { .. }
             | ConnError::Aborted => false,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use prp_node::{OwnerProbe, PortClaims, StewardClaim};
 use prp_proto::TransmitBatch;
 use prp_proto::addr::{DeviceId, Port};
-use prp_proto::endpoint::{BorrowedWrite, Ending, Endpoint, Sink};
+use prp_proto::endpoint::{BorrowedWrite, Ending, Endpoint, SendRefusal, Sink};
 use prp_proto::event::{ConnHandle, Event, Readiness};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
@@ -29,7 +29,7 @@ use super::spin::SpinHistory;
 use super::tuning::{RECEIVE_FRAMES, SEND_BYTES, SEND_FRAMES, SEND_TRAINS};
 use super::wait::earliest;
 use super::waiters::Interest;
-use prp_device::{DeviceIo, PortFilter};
+use prp_device::{DeviceIo, PortFilter, Refusal};
 
 /// How long an engine without listeners and connections stays ready for the next one. An engine of
 /// a unit test is used by that test alone, and a hundred that stay would need more descriptors than
@@ -48,6 +48,8 @@ pub(crate) struct Core {
     /// Frames that were not for this process, since they were counted last.
     misdirected: u32,
     batch: TransmitBatch,
+    /// Frames of the batch that this machine does not send.
+    refused: Vec<(usize, Refusal)>,
     /// The device set is unusable; every operation says so.
     pub(super) failed: Option<io::ErrorKind>,
     pub(crate) waiting: Waiting,
@@ -96,6 +98,7 @@ impl Core {
             filter,
             misdirected: 0,
             batch: TransmitBatch::new(send_frames, SEND_BYTES),
+            refused: Vec::new(),
             waiting: Waiting::default(),
             timing: Timing::default(),
             spin: SpinHistory::default(),
@@ -282,13 +285,38 @@ impl Core {
             let device = batch.device(next);
             let end = (next..count).find(|i| batch.device(*i) != device).unwrap_or(count);
             if let Some(slot) = self.devices.get_mut(usize::from(device.0)) {
-                slot.send(next..end, |i| {
-                    (batch.to(i), endpoint.frame_with_borrowed(batch, i, lent))
-                });
+                let frame = |i| (batch.to(i), endpoint.frame_with_borrowed(batch, i, lent));
+                let refused = &mut self.refused;
+                slot.send(next..end, frame, |at, refusal| refused.push((at, refusal)));
             }
             next = end;
         }
+        if !self.refused.is_empty() || self.endpoint.has_refused_hops() {
+            self.note_refused(now);
+        }
         self.endpoint.handle_sent(now);
+    }
+
+    /// Tells the endpoint which frames of the batch this machine has not sent, and which it has.
+    #[cold]
+    fn note_refused(&mut self, now: Instant) {
+        let Self { endpoint, batch, refused, .. } = self;
+        // A frame that waits for room is taken for one that was sent: nothing was said against it.
+        for at in (0..batch.len()).filter(|at| !refused.iter().any(|(refused, _)| refused == at)) {
+            endpoint.note_sent_to(batch.device(at), batch.to(at));
+        }
+        let mut lasting = Vec::new();
+        for (at, refusal) in refused.drain(..).filter(|(_, refusal)| !refusal.is_too_big()) {
+            let hop = (batch.device(at), batch.to(at));
+            if refusal.is_of_route && !lasting.contains(&hop) {
+                lasting.push(hop);
+            }
+            let refusal = SendRefusal { code: refusal.errno, is_lasting: refusal.is_of_route };
+            endpoint.note_refused(hop.0, hop.1, refusal);
+        }
+        if !lasting.is_empty() {
+            endpoint.end_refused_requests(now, &lasting);
+        }
     }
 
     /// Hands the endpoint's events to whom they concern.

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use super::rx_coalescing;
 use super::tuning::{NAP_RING_PART, NAP_WINDOW_PART, RECEIVE_BYTES, RECEIVE_FRAMES};
-use prp_device::{DeviceIo, Peek, Received, Sent, TxBacklog, UdpCounters, UdpDevice};
+use prp_device::{
+    DeviceIo, Peek, Received, Refusal, RefusalCounts, Sent, TxBacklog, UdpCounters, UdpDevice,
+};
 use prp_proto::addr::LinkAddr;
 use prp_proto::endpoint::Device;
 
@@ -17,6 +19,8 @@ pub(crate) struct DeviceCounters {
     pub(crate) send_losses: u64,
     /// Frames larger than the device takes.
     pub(crate) too_big: u64,
+    /// Frames that the kernel did not send, for other reasons.
+    pub(crate) refused: RefusalCounts,
     /// Frames that took the AF_XDP send path.
     pub(crate) xdp_tx: u64,
     /// Frames that came in by the tcx receive path.
@@ -100,11 +104,12 @@ impl DeviceSlot {
     }
 
     /// Sends the frames of `range`, whose recipients and pieces `frame` knows; keeps what the
-    /// device does not take.
+    /// device does not take. `refused` is told of each that the kernel does not send.
     pub(super) fn send<'a>(
         &mut self,
         range: Range<usize>,
         frame: impl Fn(usize) -> (LinkAddr, [&'a [u8]; 4]) + Copy,
+        mut refused: impl FnMut(usize, Refusal),
     ) {
         let mut at = range.start;
         while at < range.end {
@@ -114,7 +119,10 @@ impl DeviceSlot {
             } else {
                 self.io.send((at..range.end).map(frame))
             };
-            at += sent.done + usize::from(sent.too_big);
+            if let Some(refusal) = sent.refused {
+                refused(at + sent.done, refusal);
+            }
+            at += sent.gone();
             self.counters.note(&sent);
             if sent.full {
                 for (to, pieces) in (at..range.end).map(frame) {
@@ -122,7 +130,7 @@ impl DeviceSlot {
                 }
                 return;
             }
-            if sent.done == 0 && !sent.too_big {
+            if sent.gone() == 0 {
                 return;
             }
         }
@@ -144,7 +152,14 @@ impl DeviceSlot {
 impl DeviceCounters {
     fn note(&mut self, sent: &Sent) {
         self.send_losses += sent.lost as u64;
-        self.too_big += u64::from(sent.too_big);
+        match sent.refused {
+            Some(refusal) if refusal.is_too_big() => self.too_big += 1,
+            Some(refusal) => {
+                self.send_losses += 1;
+                self.refused.note(refusal);
+            }
+            None => {}
+        }
     }
 }
 
@@ -165,14 +180,18 @@ mod tests {
     #[test]
     fn send__keeps_in_order_what_the_device_does_not_take() {
         const TOO_BIG: u16 = LimitedDevice::TOO_BIG;
-        const LOST: u16 = LimitedDevice::LOST;
+        const REFUSED: u16 = LimitedDevice::REFUSED;
         let mut device = LimitedDevice::new(2).unwrap();
         let mut slot = DeviceSlot::new(DeviceIo::Frames(Box::new(device.clone())));
         for round in 0..3 {
-            let frames = [0, 1, TOO_BIG, 2, LOST, 3].map(u16::to_be_bytes);
-            slot.send(0..frames.len(), |i| {
-                (MacAddr::ZERO.into(), [&frames[i][..1], &[], &frames[i][1..], &[]])
-            });
+            let frames = [0, 1, TOO_BIG, 2, REFUSED, 3].map(u16::to_be_bytes);
+            let frame = |i: usize| {
+                let frame: [&[u8]; 4] = [&frames[i][..1], &[], &frames[i][1..], &[]];
+                (MacAddr::ZERO.into(), frame)
+            };
+            let mut refused = Vec::new();
+            slot.send(0..frames.len(), frame, |at, refusal| refused.push((at, refusal)));
+            assert_eq!(refused, [(2, Refusal::TOO_BIG)]);
             assert!(slot.is_stalled());
             assert!(!slot.unstall(), "there is still no room");
             // Expect: room for one frame at a time makes one frame at a time leave.
@@ -186,6 +205,9 @@ mod tests {
         }
         let counters = slot.counters();
         assert_eq!((counters.too_big, counters.send_losses), (3, 3));
+        assert_eq!(counters.refused.total(), 3);
+        let named: Vec<_> = counters.refused.counters().filter(|(_, n)| *n > 0).collect();
+        assert_eq!(named, [("refused_eperm", 3)]);
         let received = device.receive(1, &mut |_| ()).unwrap();
         slot.note_received(received);
         assert_eq!(slot.counters().overruns, LimitedDevice::OVERRUNS.into());

@@ -13,14 +13,14 @@ use std::task::Waker;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_device::{DeviceIo, NodePort, NodePortDrops};
-use prp_node::{Addressee, UdpOwners};
+use prp_node::{Addressee, StewardClaim, UdpOwners};
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
 
 use super::Engine;
 use super::core::Core;
 use super::wake_fd::WakeFd;
-use crate::threads;
+use crate::{error, threads};
 
 /// A port of the node, and the thread that serves it.
 #[derive(Debug)]
@@ -181,6 +181,34 @@ impl PortWorker {
                 return;
             }
         }
+    }
+}
+
+impl Engine {
+    /// Checks, for a listener, that connections over UDP can get to this node's processes: that no
+    /// program that is none of PRP's has one of the node's own ports. To be called in the network
+    /// namespace of the devices.
+    ///
+    /// # Errors
+    /// `AddrInUse`, after two seconds, if there is such a program.
+    pub(crate) fn check_node_ports(&self) -> io::Result<()> {
+        let mut core = self.lock();
+        if core.node.steward.is_held() {
+            return Ok(());
+        }
+        let ios = core.device_ios().filter_map(DeviceIo::udp_mut);
+        let own: Vec<_> = ios.flat_map(|udp| udp.own_addrs().collect::<Vec<_>>()).collect();
+        drop(core);
+        // Who has the ports is the steward, a router, or soon one of both.
+        let node = self.local_node();
+        if own.is_empty()
+            || StewardClaim::is_taken(node)?
+            || UdpOwners::new(node)?.router().is_some()
+        {
+            return Ok(());
+        }
+        let silent = own.into_iter().find(|own| NodePort::is_silent(*own));
+        silent.map_or(Ok(()), |own| Err(error::foreign_port(own)))
     }
 }
 

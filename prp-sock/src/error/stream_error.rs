@@ -4,7 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use prp_device::Refusal;
 use prp_proto::addr::PrpAddr;
 use prp_proto::error::ConnError;
 
@@ -54,7 +56,15 @@ impl StreamError {
             // The bytes that are missing make the rest of the stream meaningless.
             ConnError::Gap { .. } => ErrorKind::InvalidData,
             ConnError::PeerGap | ConnError::Aborted => ErrorKind::ConnectionAborted,
-            ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => ErrorKind::TimedOut,
+            ConnError::TimedOut { .. }
+            | ConnError::TooLarge { .. }
+            | ConnError::NotSent { waited: Some(_), .. } => ErrorKind::TimedOut,
+            ConnError::NotSent { code: libc::EHOSTUNREACH, .. } => ErrorKind::HostUnreachable,
+            ConnError::NotSent { code: libc::EACCES | libc::EPERM, .. } => {
+                ErrorKind::PermissionDenied
+            }
+            // The kernel's answers are of routes and addresses.
+            ConnError::NotSent { .. } => ErrorKind::NetworkUnreachable,
             ConnError::NoRoute(_) | ConnError::NoOnwardRoute { .. } => ErrorKind::HostUnreachable,
             ConnError::ClassicPeer | ConnError::NoCommonPolicy => ErrorKind::Unsupported,
         }
@@ -67,7 +77,10 @@ impl From<ConnError> for StreamError {
             ConnError::Refused => Some(libc::ECONNREFUSED),
             ConnError::Reset => Some(libc::ECONNRESET),
             ConnError::PeerClosed => Some(libc::EPIPE),
-            ConnError::TimedOut { .. } | ConnError::TooLarge { .. } => Some(libc::ETIMEDOUT),
+            ConnError::TimedOut { .. }
+            | ConnError::TooLarge { .. }
+            | ConnError::NotSent { waited: Some(_), .. } => Some(libc::ETIMEDOUT),
+            ConnError::NotSent { code, waited: None } => Some(code),
             ConnError::NoRoute(_) | ConnError::NoOnwardRoute { .. } => Some(libc::EHOSTUNREACH),
             ConnError::PeerGap | ConnError::Aborted => Some(libc::ECONNABORTED),
             ConnError::Gap { .. } | ConnError::ClassicPeer | ConnError::NoCommonPolicy => None,
@@ -113,9 +126,18 @@ impl fmt::Display for StreamError {
             (ConnError::NoRoute(node), Some(path)) => {
                 write!(f, "no node {node} in {}", path.display())
             }
+            (ConnError::NotSent { code, waited }, _) => fmt_refusal(code, waited, f),
             (cause, _) => cause.fmt(f),
         }
     }
+}
+
+/// Writes what the kernel of this machine says to what is for the peer.
+fn fmt_refusal(code: i32, waited: Option<Duration>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if let Some(waited) = waited {
+        write!(f, "no answer from the peer for {:.1} s: ", waited.as_secs_f64())?;
+    }
+    write!(f, "this machine refuses to send to it: {}", Refusal::of_frame(code))
 }
 
 impl fmt::Debug for StreamError {

@@ -66,6 +66,30 @@ fn connecting__says_where_to_and_shows_it_in_debug() {
 }
 
 #[test]
+fn connecting__has_the_kernels_words_where_this_machine_does_not_send() {
+    let peer = PrpAddr::new(NodeId::MIN, Port::new(80));
+    let not_sent = |code, waited| connecting(ConnError::NotSent { code, waited }, peer);
+    let words = |code| io::Error::from_raw_os_error(code).to_string();
+    let table = [
+        (libc::ENETUNREACH, ErrorKind::NetworkUnreachable),
+        (libc::EHOSTUNREACH, ErrorKind::HostUnreachable),
+        (libc::EACCES, ErrorKind::PermissionDenied),
+        (libc::EAFNOSUPPORT, ErrorKind::NetworkUnreachable),
+    ];
+    for (code, kind) in table {
+        let error = not_sent(code, None);
+        assert_eq!((error.kind(), error_number(&error)), (kind, code));
+        let text = error.to_string();
+        assert!(text.contains("this machine refuses") && text.contains(&words(code)), "{text}");
+    }
+    // One that might have passed: it is the end of the time that ends the connection.
+    let error = not_sent(libc::EPERM, Some(Duration::from_secs(15)));
+    assert_eq!((error.kind(), error_number(&error)), (ErrorKind::TimedOut, libc::ETIMEDOUT));
+    let text = error.to_string();
+    assert!(text.contains("15.0 s") && text.contains(&words(libc::EPERM)), "{text}");
+}
+
+#[test]
 fn by_hosts__says_which_node_is_not_there() {
     let peer = PrpAddr::new(NodeId::MIN, Port::new(80));
     let error = connect(ConnectError::NoRoute(NodeId::MIN), peer);

@@ -2,21 +2,13 @@
 //! is stopped no new connection reaches any process of the node.
 
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::time::Duration;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use prp_device::device_states;
+use prp_device::{NodePort, device_states};
 use prp_node::process;
-use prp_proto::wire::TrainTest;
 use prp_sock::{HostsFile, Resolver};
 
 use super::finding::Finding;
-
-/// Probes that are sent, and how long the answer to each is waited for: a process on a busy machine
-/// answers to one of them.
-const PROBES: u32 = 4;
-const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What is to be said of those of this machine by `file`.
 pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
@@ -32,28 +24,7 @@ pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
 /// A finding about the node's own port `own`: nothing where no process holds it, or this machine
 /// does not have its address.
 fn of_port(own: SocketAddr) -> Option<Finding> {
-    let is_silent = is_silent(own).unwrap_or(false);
-    is_silent.then(|| of_silence(own, PortOwner::of(own)))
-}
-
-/// Whether a process holds the port `own` and does not answer. One that does answers probes of
-/// trains, from any address (SPEC PRP-UDP-7).
-fn is_silent(own: SocketAddr) -> io::Result<bool> {
-    let socket = UdpSocket::bind((own.ip(), 0))?;
-    socket.connect(own)?;
-    socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
-    for test in 0..PROBES {
-        let mut probe = [0; TrainTest::SHORTEST_PROBE];
-        TrainTest::write_probe(&mut probe, test, TrainTest::MAX_PROBES as u8);
-        // That no socket is there may be reported here, or by the next call.
-        socket.send(&probe)?;
-        match socket.recv(&mut [0; TrainTest::LEN]) {
-            Ok(_) => return Ok(false),
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(true)
+    NodePort::is_silent(own).then(|| of_silence(own, PortOwner::of(own)))
 }
 
 /// A process that holds a port.
@@ -144,7 +115,11 @@ fn of_silence(own: SocketAddr, holder: PortOwner) -> Finding {
         Some((pid, _)) if is_stopped => {
             format!("`kill -CONT {pid}`, or `fg` in its shell, or end it: another process follows")
         }
-        Some((pid, _)) => format!("`kill {pid}`: another process of the node takes the port"),
+        Some((pid, _)) => format!(
+            "`kill {pid}`: a process of the node takes the port; or if it is to stay, another port for \
+             this node in the prphosts of all (udp:{}:PORT)",
+            own.ip()
+        ),
         None => format!("as root `ss -ulpn 'sport = :{port}'` names it: continue it or end it"),
     };
     Finding::fault("node_port", cause, &fix)

@@ -90,6 +90,10 @@ fn examine(name: &str, hosts: Option<&Path>) -> Result<Vec<Finding>, Failure> {
 fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Finding {
     let title = prober.name(node);
     let Some(reply) = refusal else {
+        if let Some(refusal) = prober.refusal() {
+            let fix = "`nft list ruleset`, `tc filter show`, `tc qdisc show` and `ip route` here";
+            return Finding::fault("not_sent", prober.refused(node, refusal), fix);
+        }
         let first = prober.first_hop(node).map(|hop| prober.name(hop)).unwrap_or_default();
         let cause = format!(
             "{title} does not answer: it is off, no prp-routed runs there, or frames are lost on \
