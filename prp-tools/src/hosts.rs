@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use prp_node::printable_path;
-use prp_proto::hosts::{Entry, is_local_name};
+use prp_proto::hosts::{Entry, Hop, HopTarget, is_local_name};
 use prp_routed::check::{self, HostsScope, Report};
 use prp_sock::{HostsFile, NodeId, Resolver};
 
@@ -134,10 +134,21 @@ pub(crate) fn unknown(file: &HostsFile, name: &str) -> (String, String) {
     let bare = name.trim_start_matches('[').trim_end_matches(']');
     let mut fix = known(file).map_or_else(String::new, |known| format!("name {known}, or "));
     fix.push_str("add its line");
+    if let Some(line) = line_with_device(file, name) {
+        fix = format!("line {line} has {name} as its device: write the device in front of it");
+    }
     if bare.parse::<IpAddr>().is_ok() {
         fix = format!("nodes have numbers or names, and no IP addresses: {fix}");
     }
     (cause, fix)
+}
+
+/// The first line without a name that has the device `name`: as one where the device was forgotten.
+fn line_with_device(file: &HostsFile, name: &str) -> Option<u32> {
+    let is_it =
+        |hop: Hop<'_>| matches!(hop.target, HopTarget::Direct { device, .. } if device == name);
+    let mut unnamed = file.hosts().entries().filter(|entry| entry.name().is_none());
+    unnamed.find(|entry| entry.hops().any(is_it)).map(Entry::line)
 }
 
 /// Some of the nodes that there are, if there are any.

@@ -48,6 +48,28 @@ pub(super) struct Findings {
     pub(super) present: Vec<String>,
 }
 
+/// A prphosts, on the machine that is one of its nodes.
+#[derive(Copy, Clone, Debug)]
+struct Lines<'h> {
+    hosts: &'h Hosts,
+    own: NodeId,
+    /// This machine has none of the devices that lead to other nodes.
+    none_leads_out: bool,
+}
+
+impl<'h> Lines<'h> {
+    /// The lines of other nodes that name devices, and those devices.
+    fn of_others(self) -> impl Iterator<Item = (Entry<'h>, &'h str)> {
+        let others = self.hosts.entries().filter(move |entry| entry.node() != self.own);
+        others.flat_map(|entry| {
+            entry.hops().filter_map(move |hop| match hop.target {
+                HopTarget::Direct { device, .. } => Some((entry, device)),
+                HopTarget::Udp(_) | HopTarget::Via(_) => None,
+            })
+        })
+    }
+}
+
 impl Findings {
     /// Where the file is only checked, and not in force here, nothing of this is wrong.
     pub(super) fn into_notes(mut self) -> Vec<Finding> {
@@ -84,7 +106,9 @@ impl Machine {
     /// What this machine, which is node `own`, lacks of `hosts`, which is at `path`.
     pub(super) fn findings(&self, path: &Path, hosts: &Hosts, own: NodeId) -> Findings {
         let mut found = Findings::default();
-        let device_problems: Vec<_> = hosts.devices().map(|name| self.problem(name)).collect();
+        let lines = Lines { hosts, own, none_leads_out: self.lacks_all_that_lead_out(hosts, own) };
+        let device_problems: Vec<_> =
+            hosts.devices().map(|name| self.problem(name, lines)).collect();
         let is_lost = |problem: &Option<DeviceProblem>| {
             problem.as_ref().is_some_and(|problem| problem.severity != Severity::Passing)
         };
@@ -114,9 +138,23 @@ impl Machine {
         self.devices.iter().find(|device| device.name == name)
     }
 
+    /// Whether no other node of `hosts` than node `own` is reached by a device of this machine, and
+    /// some would be: as where the lines have the devices of the nodes themselves.
+    fn lacks_all_that_lead_out(&self, hosts: &Hosts, own: NodeId) -> bool {
+        let others = hosts.entries().filter(|entry| entry.node() != own);
+        let mut direct = others
+            .flat_map(Entry::hops)
+            .filter(|hop| !matches!(hop.target, HopTarget::Via(_)))
+            .peekable();
+        direct.peek().is_some()
+            && direct.all(|hop| {
+                matches!(hop.target, HopTarget::Direct { device, .. } if self.device(device).is_none())
+            })
+    }
+
     /// What keeps frames from going by the device called `name`.
-    fn problem(&self, name: &str) -> Option<DeviceProblem> {
-        let Some(device) = self.device(name) else { return Some(self.absence(name)) };
+    fn problem(&self, name: &str, lines: Lines<'_>) -> Option<DeviceProblem> {
+        let Some(device) = self.device(name) else { return Some(self.absence(name, lines)) };
         if device.loopback {
             return None;
         }
@@ -166,20 +204,58 @@ impl Machine {
         })
     }
 
-    /// There is no device of this name.
-    fn absence(&self, name: &str) -> DeviceProblem {
+    /// There is no device called `name`, which is in `lines`.
+    fn absence(&self, name: &str, lines: Lines<'_>) -> DeviceProblem {
         let other = self.devices.iter().find(|d| d.alternatives.iter().any(|other| other == name));
-        match other {
-            Some(device) => DeviceProblem {
+        if let Some(device) = other {
+            return DeviceProblem {
                 what: format!("{name} is an alternative name of device {}", device.name),
                 fix: format!("write {}", device.name),
                 severity: Severity::Mistaken,
-            },
-            None => DeviceProblem {
-                what: format!("this machine has no device {name}"),
-                fix: "ways by it hold once it is there".into(),
-                severity: Severity::Unusable,
-            },
+            };
+        }
+        let what = format!("this machine has no device {name}");
+        if let Some(device) = self.that_is_meant(name, lines) {
+            let fix = format!("write {}, which has the address of this node's line", device.name);
+            return DeviceProblem { what, fix, severity: Severity::Mistaken };
+        }
+        let mut fix = self.names();
+        if lines.none_leads_out && lines.of_others().any(|(_, device)| device == name) {
+            fix.push_str(
+                "; the device in a line is this machine's, by which it reaches that node, and not \
+                 the node's own",
+            );
+        }
+        if lines.of_others().any(|(entry, device)| device == name && entry.name().is_none()) {
+            let text = format!("; if {name} is the node's name, a device has to be in front of it");
+            fix.push_str(&text);
+        }
+        if !lines.none_leads_out {
+            fix.push_str("; ways by it hold once it is there");
+        }
+        let severity = if lines.none_leads_out { Severity::Mistaken } else { Severity::Unusable };
+        DeviceProblem { what, fix, severity }
+    }
+
+    /// The device with the address that this node's own line has for the absent device `name`.
+    fn that_is_meant(&self, name: &str, lines: Lines<'_>) -> Option<&DeviceState> {
+        let mut hops = lines.hosts.entry(lines.own)?.hops();
+        hops.find_map(|hop| {
+            let HopTarget::Direct { mac, device } = hop.target else { return None };
+            self.devices.iter().find(|d| device == name && d.mac == mac && !d.loopback)
+        })
+    }
+
+    /// Which devices there are, without the loopback device.
+    fn names(&self) -> String {
+        let names: Vec<_> =
+            self.devices.iter().filter(|d| !d.loopback).map(|d| d.name.as_str()).collect();
+        match names.split_at_checked(MAX_NOTES) {
+            None if names.is_empty() => "there is none but the loopback device".to_owned(),
+            None | Some((_, [])) => format!("devices here: {}", names.join(", ")),
+            Some((some, others)) => {
+                format!("devices here: {} and {} others", some.join(", "), others.len())
+            }
         }
     }
 
@@ -250,8 +326,16 @@ mod tests {
 
     #[test]
     fn findings__the_only_device_is_not_there_or_down() {
-        let absent = "h: this machine has no device eth0; ways by it hold once it is there";
-        assert_eq!(findings_of(&[device("eth1", 2)], TEXT), (vec![absent.into()], vec![]));
+        let lo = DeviceState { loopback: true, ..device("lo", 9) };
+        let absent = "h: this machine has no device eth0; devices here: eth1; the device in a line \
+                      is this machine's, by which it reaches that node, and not the node's own; if \
+                      eth0 is the node's name, a device has to be in front of it";
+        assert_eq!(
+            findings_of(&[lo.clone(), device("eth1", 2)], TEXT),
+            (vec![absent.into()], vec![])
+        );
+        let (faults, _) = findings_of(&[lo], TEXT);
+        assert!(faults[0].contains("there is none but the loopback device"), "{faults:?}");
         let down = DeviceState { up: false, carrier: false, ..device("eth0", 1) };
         let (faults, notes) = findings_of(std::slice::from_ref(&down), TEXT);
         assert_eq!(faults, ["h: device eth0 is down; `ip link set eth0 up`"]);
@@ -261,6 +345,51 @@ mod tests {
         let (faults, notes) = findings_of(&[down, device("eth1", 2)], text);
         assert_eq!((faults.len(), notes.len()), (0, 1), "{faults:?} {notes:?}");
         assert!(findings_of(&[device("eth1", 2)], text).0.is_empty());
+    }
+
+    /// One file for two machines, whose devices have different names.
+    #[test]
+    fn findings__no_device_here_leads_to_another_node() {
+        let text = "self 1\n1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 enp3s0 beta\n";
+        let (faults, notes) = findings_of(&[device("eth0", 1)], text);
+        assert_eq!(
+            (faults, notes),
+            (
+                vec![
+                    "h: this machine has no device enp3s0; devices here: eth0; the device in a line is \
+                     this machine's, by which it reaches that node, and not the node's own"
+                        .to_owned()
+                ],
+                vec![]
+            )
+        );
+        // Expect: a note where another node is reached.
+        for other in ["3 02:00:00:00:00:03 eth0 gamma", "3 udp:10.0.0.3 gamma"] {
+            let (faults, notes) = findings_of(&[device("eth0", 1)], &format!("{text}{other}\n"));
+            assert!(faults.is_empty(), "{faults:?}");
+            assert!(notes[0].ends_with("; ways by it hold once it is there"), "{notes:?}");
+        }
+        // A way by a router leads out only where the router is reached.
+        let (faults, _) = findings_of(&[device("eth0", 1)], &format!("{text}3 via 2\n"));
+        assert_eq!(faults.len(), 1, "{faults:?}");
+    }
+
+    #[test]
+    fn findings__an_absent_device_whose_address_another_has() {
+        let text = TEXT.replace("eth0", "enp3s0");
+        let (faults, _) = findings_of(&[device("eth0", 1)], &text);
+        let expected = "h: this machine has no device enp3s0; write eth0, which has the address of \
+                        this node's line";
+        assert_eq!(faults, [expected]);
+    }
+
+    /// The second column is forgotten in a line: its name counts as its device.
+    #[test]
+    fn findings__a_name_in_the_place_of_the_device() {
+        let text = "self 1\n1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 beta\n";
+        let (faults, _) = findings_of(&[device("eth0", 1)], text);
+        let hint = "; if beta is the node's name, a device has to be in front of it";
+        assert!(faults[0].contains(hint), "{faults:?}");
     }
 
     #[test]

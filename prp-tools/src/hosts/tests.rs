@@ -35,4 +35,7 @@ fn unknown__names_some_of_many_nodes_and_none_of_none() {
     let (_, fix) = unknown(&file(&many), "omega");
     assert!(fix.starts_with("name 1 (n1), 2 (n2), ") && fix.contains("8 (n8) or one of 56 others"));
     assert_eq!(unknown(&file("ethertype 0x88b5\n"), "omega").1, "add its line");
+    let forgotten = "1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 beta\n";
+    let fix = "line 2 has beta as its device: write the device in front of it";
+    assert_eq!(unknown(&file(forgotten), "beta").1, fix);
 }
