@@ -92,6 +92,8 @@ impl FastPathState {
                 let elapsed = now.since(since).as_nanos();
                 let is_flow =
                     u128::from(frames - before) * WITHIN.as_nanos() >= u128::from(FLOW) * elapsed;
+                #[cfg(feature = "testing")]
+                let is_flow = is_flow || frames > before && crate::idle_machine::is_assumed();
                 if is_flow {
                     (Self::Active { frames, seen: now, checked_at: now }, Action::Open)
                 } else {

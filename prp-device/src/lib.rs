@@ -44,6 +44,8 @@ mod fast_path;
 #[cfg(feature = "fast-paths")]
 mod fast_path_state;
 mod filter;
+#[cfg(feature = "testing")]
+mod idle_machine;
 mod interface;
 mod ip_address;
 #[cfg(any(test, feature = "testing"))]
@@ -78,6 +80,8 @@ pub use cpu_contention::CpuContention;
 pub use device_io::DeviceIo;
 pub use device_state::{DeviceState, device_of_socket, device_states};
 pub use filter::{PortFilter, RouterFilter};
+#[cfg(feature = "testing")]
+pub use idle_machine::assume_idle_machine;
 pub use interface::{Interface, explain_open, interfaces, list_interfaces, local_node, own_addrs};
 pub use ip_address::{IpAddress, ip_addresses};
 #[cfg(any(test, feature = "testing"))]

@@ -15,9 +15,10 @@ use std::time::Duration;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::{cleanup, privilege};
+use crate::{children, cleanup, privilege};
 
-/// How long a test may take. One that takes longer has failed, and the others go on.
+/// How long a test may take. One that takes longer has failed and loses its processes, and the
+/// others go on.
 const LIMIT: Duration = Duration::from_secs(150);
 
 /// The load of a test on a small machine.
@@ -118,8 +119,9 @@ fn skipped(name: &str, needs: &str) -> Completion {
 /// Runs a test on a separate thread, so that a hanging test does not delay the others.
 fn within_limit(test: &Test) -> Result<Completion, Failed> {
     let (done, wait) = channel();
-    let body = test.body;
-    let thread = std::thread::Builder::new().name(test.name.into()).spawn(move || {
+    let Test { name, body, .. } = *test;
+    let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+        children::work_for(Some(name));
         let outcome = catch_unwind(AssertUnwindSafe(body));
         let _ = done.send(outcome);
     });
@@ -130,7 +132,10 @@ fn within_limit(test: &Test) -> Result<Completion, Failed> {
             Ok(skip) => Ok(skipped(test.name, &skip.0)),
             Err(payload) => Err(text(&*payload).into()),
         },
-        Err(RecvTimeoutError::Timeout) => Err(format!("still running after {LIMIT:?}").into()),
+        Err(RecvTimeoutError::Timeout) => {
+            children::kill_those_of(name);
+            Err(format!("still running after {LIMIT:?}").into())
+        }
         Err(RecvTimeoutError::Disconnected) => Err("ended without an outcome".into()),
     }
 }

@@ -21,6 +21,7 @@
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 pub mod capture;
+mod children;
 mod cleanup;
 pub mod harness;
 pub mod loopback;

@@ -13,6 +13,7 @@ use nix::sched::{CloneFlags, setns};
 use prp_device::interfaces;
 use prp_sock::MacAddr;
 
+use crate::children;
 use crate::harness::{LOCK, Test, lock_path, run_here, run_none};
 use crate::privilege;
 use crate::scratch::TempFile;
@@ -62,8 +63,10 @@ pub fn run_on_pair(tests: &[Test], hosts: impl FnOnce(&Topology) -> Option<TempF
 /// # Panics
 /// If [`run_on_pair`] did not start the process, or if `work` panics.
 pub fn on_node<T: Send>(number: u8, work: impl FnOnce() -> T + Send) -> T {
+    let test = children::current_test();
     std::thread::scope(|scope| {
         let there = scope.spawn(|| {
+            children::work_for(test);
             enter(number);
             work()
         });

@@ -12,6 +12,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use crate::children;
 use crate::topology::Node;
 
 /// Time limit for an answer: some commands transfer a GiB on a slow machine.
@@ -42,6 +43,7 @@ impl Puppet {
     pub fn run(name: impl Into<String>, mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+        children::note(&child);
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("a pipe");
         let (lines, receiver) = channel();
@@ -141,7 +143,7 @@ impl Puppet {
     pub fn wait(&mut self) -> i32 {
         let start = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().expect("it is our child") {
+            if let Some(status) = children::try_wait(&mut self.child).expect("our child") {
                 return status.code().unwrap_or_else(|| -status.signal().unwrap_or(0));
             }
             assert!(start.elapsed() < TIMEOUT, "{} does not end", self.name);
@@ -167,6 +169,6 @@ impl Puppet {
 impl Drop for Puppet {
     fn drop(&mut self) {
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = children::wait(&mut self.child);
     }
 }

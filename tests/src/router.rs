@@ -9,6 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use prp_routed::report::Question;
 
+use crate::children;
 use crate::privilege::NOBODY;
 use crate::scratch::{ForeignFolder, TempFile};
 use crate::topology::Node;
@@ -35,6 +36,7 @@ impl Router {
     pub fn run(mut command: Command) -> Self {
         let child = command.stderr(Stdio::piped()).spawn();
         let mut child = child.unwrap_or_else(|e| panic!("{command:?}: {e}"));
+        children::note(&child);
         let stderr = child.stderr.take().expect("a pipe");
         let log = Arc::new(Mutex::new(String::new()));
         let shared = log.clone();
@@ -47,7 +49,7 @@ impl Router {
         });
         let mut router = Self { child, log, reader: Some(reader) };
         wait::until("a router that routes", || {
-            let ended = router.child.try_wait().expect("a child");
+            let ended = children::try_wait(&mut router.child).expect("a child");
             assert!(ended.is_none(), "{command:?} ended: {ended:?}: {}", router.log());
             router.log().contains("routing").then_some(())
         });
@@ -81,7 +83,7 @@ impl Router {
     /// If its exit status is not 0.
     pub fn stop(mut self) -> String {
         self.signal(Signal::SIGTERM);
-        let status = self.child.wait().expect("a child");
+        let status = children::wait(&mut self.child).expect("a child");
         assert!(status.success(), "{status}: {}", self.log());
         if let Some(reader) = self.reader.take() {
             reader.join().expect("the reader does not panic");
@@ -94,7 +96,7 @@ impl Drop for Router {
     fn drop(&mut self) {
         // It may already have ended.
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = children::wait(&mut self.child);
     }
 }
 

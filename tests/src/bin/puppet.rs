@@ -16,6 +16,7 @@
 //! | `shutdown S HOW` | `read`, `write` or `both` |
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
 //! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `xdp_tx S`, `tcx_rx S`, `udp S COUNTER` | calls `take_error`, or returns a counter |
+//! | `assume_idle` | polls, and takes fast paths, as on a machine that does nothing else |
 //! | `rss` | resident memory of this process in KiB |
 //! | `limit RESOURCE N` | lowers a limit: `files`, `memory` (KiB) or `processes` of its user |
 //! | `become UID`, `chroot DIR` | changes the user and group; changes the root directory |
@@ -87,6 +88,10 @@ fn perform(words: &[&str]) -> io::Result<String> {
             let addr = stream.local_addr()?;
             put(&STREAMS, name, stream);
             Ok(addr.to_string())
+        }
+        ["assume_idle"] => {
+            prp_device::assume_idle_machine();
+            done()
         }
         ["rss"] => rss(),
         ["limit", resource, n] => limit(resource, number(n)?),
