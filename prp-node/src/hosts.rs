@@ -48,6 +48,12 @@ impl HostsFile {
     /// `NotFound` and the like, naming the file; `InvalidData` with every mistake as
     /// `file:line:column: expected …, found …`. Both have an [`ExplainedError`] within.
     pub fn load(path: &Path) -> io::Result<Self> {
+        if path.as_os_str().is_empty() {
+            let cause = "the path of prphosts is empty".to_owned();
+            let fix = Some("set PRP_HOSTS to a file, or unset it".to_owned());
+            let explanation = Explanation { cause, fix, ..Explanation::default() };
+            return Err(explanation.into_error(io::ErrorKind::NotFound));
+        }
         let named = |e: &io::Error| {
             let mend = match e.kind() {
                 io::ErrorKind::NotFound => Some("write one (see etc/prphosts)"),

@@ -166,9 +166,14 @@ impl RunDir {
         let made = DirBuilder::new().mode(0o755).create(&self.path);
         match made {
             Err(e) if e.kind() != ErrorKind::AlreadyExists => {
+                let fix = match e.kind() {
+                    ErrorKind::ReadOnlyFilesystem => "mount a tmpfs there,",
+                    ErrorKind::NotFound => "make the directory above it,",
+                    _ => "start prp-routed as root or by its unit,",
+                };
                 let what = format!(
-                    "cannot make {}: {e}: start prp-routed as root or by its unit, or set \
-                     PRP_RUN_DIR to a directory of this user, for the daemon and for programs",
+                    "cannot make {}: {e}: {fix} or set PRP_RUN_DIR to a directory where this user \
+                     may write, for the daemon and for programs",
                     printable_path(&self.path)
                 );
                 Err(io::Error::new(e.kind(), what))

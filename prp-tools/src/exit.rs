@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use nix::libc::EAFNOSUPPORT;
+use nix::libc::{EAFNOSUPPORT, EMFILE, ENFILE};
 use prp_node::printable_path;
 use prp_routed::check;
 use prp_sock::{ConnError, conn_error};
@@ -191,7 +191,13 @@ fn fix(error: &io::Error) -> &'static str {
     match conn_error(error) {
         Some(ConnError::NoCommonPolicy) => "; give both ends the same --reliability",
         Some(ConnError::ClassicPeer) => " (--classic)",
-        _ if error.kind() == ErrorKind::AddrInUse => "; another program has this port",
+        // That of a node's own port says so itself.
+        _ if error.kind() == ErrorKind::AddrInUse && !error.to_string().contains("udp:") => {
+            "; another program has this port"
+        }
+        _ if [Some(EMFILE), Some(ENFILE)].contains(&error.raw_os_error()) => {
+            "; `ulimit -n 1024`, or LimitNOFILE= of the systemd unit"
+        }
         // The netlink socket says so itself.
         _ if error.raw_os_error() == Some(EAFNOSUPPORT) => {
             "; ports are owned by Unix sockets: allow AF_UNIX (RestrictAddressFamilies= of a systemd unit)"

@@ -2,14 +2,21 @@
 //! `prp hosts check` finds, what makes them slow or lossy.
 
 use std::fs;
+use std::net::SocketAddr;
 
-use prp_device::{DeviceState, device_states};
+use prp_device::{DeviceState, IpAddress, device_states, ip_addresses};
 use prp_sock::{HostsFile, Resolver};
 
 use super::finding::Finding;
 
 /// Queueing disciplines that neither shape nor delay.
 const USUAL: [&str; 7] = ["noqueue", "mq", "fq", "fq_codel", "pfifo_fast", "pfifo", "noop"];
+
+/// Bytes of the largest datagram that every path has to carry (SPEC PRP-SIZE-3), and of the headers
+/// of IP and UDP.
+const DATAGRAM: u32 = 1200;
+const IPV4_HEADERS: u32 = 20 + 8;
+const IPV6_HEADERS: u32 = 40 + 8;
 
 /// Handlers of packet sockets, in the kernel's list of what takes frames of a type.
 const SOCKETS: [&str; 4] = ["packet_rcv", "tpacket_rcv", "packet_rcv_fanout", "packet_rcv_spkt"];
@@ -29,6 +36,9 @@ pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
         found.extend(of_kind(state));
         found.extend(of_counters(&counters, &state.name));
     }
+    let own = local.map_or_else(Vec::new, |node| file.hosts().udp_addrs(node));
+    let addresses = ip_addresses().unwrap_or_default();
+    found.extend(own.iter().filter_map(|(own, _)| of_datagrams(*own, &addresses, &states)));
     found.extend(of_ethertype(&types, file.hosts().ethertype()));
     found
 }
@@ -38,6 +48,23 @@ fn of_mtu(state: &DeviceState, own: Option<u32>) -> Option<Finding> {
     let own = own.filter(|own| own > mtu)?;
     let cause = format!("prphosts says mtu={own} of this node, and {name} takes {mtu} bytes");
     Some(Finding::fault("mtu", cause, &format!("`ip link set {name} mtu {own}`, or mtu={mtu}")))
+}
+
+/// A device with an own address of UDP, `own`, that does not take the datagrams with which
+/// connections begin.
+fn of_datagrams(
+    own: SocketAddr,
+    addresses: &[IpAddress],
+    states: &[DeviceState],
+) -> Option<Finding> {
+    let index = addresses.iter().find(|address| address.ip == own.ip())?.index;
+    let DeviceState { name, mtu, .. } = states.iter().find(|state| state.index == index)?;
+    let least = DATAGRAM + if own.is_ipv4() { IPV4_HEADERS } else { IPV6_HEADERS };
+    (*mtu < least).then(|| {
+        let cause =
+            format!("{name}, which has udp:{own}, takes {mtu} bytes, and PRP needs {least}");
+        Finding::fault("mtu", cause, &format!("`ip link set {name} mtu {least}`, or more"))
+    })
 }
 
 fn of_queue(state: &DeviceState) -> Option<Finding> {
@@ -99,6 +126,22 @@ mod tests {
         assert_eq!(of_mtu(&eth0(), Some(1500)), None);
         let found = of_mtu(&eth0(), Some(9000)).expect("a fault");
         assert!(found.cause.contains("mtu=9000 of this node, and eth0 takes 1500"), "{found:?}");
+    }
+
+    #[test]
+    fn of_datagrams__a_device_that_takes_no_full_one_is_a_fault() {
+        let found = |own: &str, mtu| {
+            let own: SocketAddr = own.parse().expect("an address");
+            let (ip, index) = (own.ip(), 7);
+            let address =
+                IpAddress { index, ip, prefix: 24, is_tentative: false, is_duplicate: false };
+            of_datagrams(own, &[address], &[DeviceState { index, mtu, ..eth0() }])
+        };
+        assert_eq!(found("10.0.0.1:5230", 1228), None);
+        let fault = found("10.0.0.1:5230", 1227).expect("a fault");
+        assert!(fault.cause.contains("takes 1227 bytes, and PRP needs 1228"), "{fault:?}");
+        assert_eq!(found("[fd00::1]:5230", 1248), None);
+        assert!(found("[fd00::1]:5230", 1247).is_some());
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What this process may do: another one of the same user, started in the same way, may do as much.
 
+use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
@@ -21,6 +23,9 @@ const BPF: u32 = 39;
 /// for the devices.
 const FEW_DESCRIPTORS: u64 = 256;
 
+/// With fewer most processes do not get as far as their first connection.
+const TOO_FEW_DESCRIPTORS: u64 = 32;
+
 /// The exit code of the process that calls bpf(2) where a filter refuses it.
 const REFUSED: u8 = 1;
 
@@ -36,20 +41,47 @@ pub(super) fn findings(is_udp: bool) -> Vec<Finding> {
         let may_bpf = has(&status, BPF) || has(&status, SYS_ADMIN);
         found.extend(of_filter(may_bpf));
     }
-    if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < FEW_DESCRIPTORS
-    {
-        found.push(Finding::warning(
-            "descriptors",
-            format!("a process may have {soft} descriptors: each port and each device takes some"),
-            "`ulimit -n 1024`, or LimitNOFILE= of the systemd unit",
-        ));
+    if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        found.extend(of_descriptors(soft));
     }
-    if env::var_os("PRP_FAST_PATHS").is_some_and(|value| value == "off") {
-        found.push(Finding::note("fast_paths_off", "PRP_FAST_PATHS=off: no fast path is used", ""));
-    }
+    found.extend(of_fast_paths(env::var_os("PRP_FAST_PATHS").as_deref()));
+    found.extend(of_run_dir(env::var_os("PRP_RUN_DIR").as_deref()));
     found.extend(of_clock());
     found
+}
+
+/// What is to be said of a limit of `soft` descriptors.
+fn of_descriptors(soft: u64) -> Option<Finding> {
+    let cause =
+        format!("a process may have {soft} descriptors: each port and each device takes some");
+    let fix = "`ulimit -n 1024`, or LimitNOFILE= of the systemd unit";
+    if soft < TOO_FEW_DESCRIPTORS {
+        return Some(Finding::fault("descriptors", cause, fix));
+    }
+    (soft < FEW_DESCRIPTORS).then(|| Finding::warning("descriptors", cause, fix))
+}
+
+/// What is to be said of the value of `PRP_FAST_PATHS`.
+fn of_fast_paths(value: Option<&OsStr>) -> Option<Finding> {
+    let value = value?;
+    if value == "off" {
+        let cause = "PRP_FAST_PATHS=off: no fast path is used";
+        return Some(Finding::note("fast_paths_off", cause, ""));
+    }
+    let cause = format!("PRP_FAST_PATHS={} has no effect", value.display());
+    Some(Finding::warning("variable", cause, "`off` is its only value"))
+}
+
+/// What is to be said of the value of `PRP_RUN_DIR`.
+fn of_run_dir(value: Option<&OsStr>) -> Option<Finding> {
+    let path = Path::new(value?);
+    (!path.is_absolute()).then(|| {
+        let cause = format!(
+            "PRP_RUN_DIR={} is another folder for each directory that a process starts in",
+            path.display()
+        );
+        Finding::warning("variable", cause, "an absolute path, as for prp-routed")
+    })
 }
 
 fn of_capabilities(status: &str) -> Vec<Finding> {
@@ -132,7 +164,33 @@ fn has(status: &str, capability: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::finding::Severity;
     use super::*;
+
+    #[test]
+    fn of_descriptors__few_are_a_warning_and_too_few_a_fault() {
+        let kind = |soft| of_descriptors(soft).map(|found| found.severity);
+        assert_eq!(kind(1024), None);
+        assert_eq!(kind(64), Some(Severity::Warning));
+        assert_eq!(kind(12), Some(Severity::Fault));
+    }
+
+    #[test]
+    fn of_fast_paths__a_value_without_effect_is_a_warning() {
+        let kind = |value: &str| of_fast_paths(Some(OsStr::new(value))).expect("a finding").kind;
+        assert_eq!(of_fast_paths(None), None);
+        assert_eq!(kind("off"), "fast_paths_off");
+        for value in ["OFF", "maybe", ""] {
+            assert_eq!(kind(value), "variable", "{value}");
+        }
+    }
+
+    #[test]
+    fn of_run_dir__a_relative_path_is_a_warning() {
+        let found = |value: &str| of_run_dir(Some(OsStr::new(value)));
+        assert_eq!((of_run_dir(None), found("/run/prp")), (None, None));
+        assert!(found("run").is_some_and(|found| found.cause.contains("PRP_RUN_DIR=run")));
+    }
 
     #[test]
     fn of_capabilities__names_what_is_missing() {

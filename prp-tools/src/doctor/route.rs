@@ -33,6 +33,9 @@ const TEST_INTERVAL: Duration = Duration::from_millis(300);
 /// Padding of the echoes of a train: as full segments of an MTU of 1500.
 const TRAIN_PADDING: usize = 1400;
 
+/// Bytes of a VLAN tag (IEEE 802.1Q).
+const VLAN_TAG: usize = 4;
+
 /// The headers of IP and UDP.
 const IPV4_HEADERS: usize = 20 + 8;
 const IPV6_HEADERS: usize = 40 + 8;
@@ -161,7 +164,10 @@ fn of_size(
         "{unit} of {full} bytes do not get to {title} and back, those of {mtu} do: a link on the \
          way has a smaller MTU"
     );
-    let fix = format!("mtu={mtu} for {title} in the prphosts of both ends, or a larger MTU there");
+    // A Linux device takes a VLAN tag more than its MTU, and a switch may not.
+    let stated = if headers == 0 { mtu - VLAN_TAG } else { mtu };
+    let fix =
+        format!("mtu={stated} for {title} in the prphosts of both ends, or a larger MTU there");
     Ok(Some(Finding::fault("mtu_hole", cause, &fix)))
 }
 

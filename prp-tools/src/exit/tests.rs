@@ -35,6 +35,8 @@ fn network__says_what_why_and_the_fix() {
     assert!(Failure::network("3:80", &error).text.ends_with("the same --reliability"));
     let error = io::Error::other("connect to 3:80: no node 3 in FILE: fix it");
     assert_eq!(Failure::network("gamma:80", &error).text, "gamma:80: no node 3 in FILE: fix it");
+    let error = io::Error::from_raw_os_error(EMFILE);
+    assert!(Failure::network("x", &error).text.contains("`ulimit -n"), "it has a fix");
     let error = io::Error::from_raw_os_error(EAFNOSUPPORT);
     assert!(Failure::network("3:80", &error).text.contains("AF_UNIX"));
 }
