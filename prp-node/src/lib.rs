@@ -17,6 +17,7 @@
 //! | [`hosts`] | prphosts as it was read |
 //! | [`explained`] | errors with cause, fix and place in fields of their own |
 //! | [`descriptors`] | how many descriptors a process may have |
+//! | [`limits`] | the kernel's limits that end a process by a signal |
 //! | [`signals`] | which signals a process heeds |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
 //! | [`count`] | numbers of things in words |
@@ -36,6 +37,7 @@ pub mod descriptors;
 pub mod environment;
 pub mod explained;
 pub mod hosts;
+pub mod limits;
 pub mod mirror;
 pub mod printable;
 pub mod process;

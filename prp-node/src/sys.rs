@@ -3,5 +3,6 @@
 
 pub(crate) mod descriptor;
 pub mod fork;
+pub(crate) mod limits;
 pub(crate) mod process;
 pub(crate) mod socket;

@@ -5,7 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use prp_node::ServiceListener;
+use prp_node::limits::is_exhausted;
 use prp_proto::time::Instant;
+use tracing::warn;
 
 /// Connections accepted by one call.
 const MAX_ACCEPTS: usize = 16;
@@ -23,12 +25,14 @@ pub(crate) const ROOT: u32 = 0;
 pub struct Acceptor {
     listener: ServiceListener,
     rests_until: Option<Instant>,
+    /// The last connection could not be accepted, which has been logged.
+    has_failed: bool,
 }
 
 impl Acceptor {
     /// On `listener`.
     pub const fn new(listener: ServiceListener) -> Self {
-        Self { listener, rests_until: None }
+        Self { listener, rests_until: None, has_failed: false }
     }
 
     /// What to poll for reading; none while it rests.
@@ -49,9 +53,17 @@ impl Acceptor {
         self.rests_until = None;
         for _ in 0..MAX_ACCEPTS {
             match self.listener.accept() {
-                Ok((stream, user)) => take(stream, user),
+                Ok((stream, user)) => {
+                    self.has_failed = false;
+                    take(stream, user);
+                }
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return,
-                Err(_) => break,
+                Err(e) => {
+                    if is_exhausted(&e) && !std::mem::replace(&mut self.has_failed, true) {
+                        warn!("a program of this node is not served: {e} (RLIMIT_NOFILE)");
+                    }
+                    break;
+                }
             }
         }
         self.rests_until = Some(now + REST);

@@ -5,12 +5,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use prp_node::limits;
 use prp_proto::addr::NodeId;
 
 use crate::check;
 use crate::daemon::Daemon;
 use crate::kernel::KernelForwarding;
+use crate::log::LogWriter;
 use crate::settings::Settings;
+
+/// The name in messages.
+const PROGRAM: &str = "prp-routed";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -120,6 +125,10 @@ pub fn command() -> clap::Command {
 
 /// Runs the daemon as the command line says; what `main` returns.
 pub fn main() -> ExitCode {
+    // A limit that this fails at is one of all that follows.
+    if let Err(e) = limits::guard(PROGRAM) {
+        return fail(&e);
+    }
     let arguments = Arguments::parse();
     if let Some(Command::Check(what)) = &arguments.command {
         return check(what);
@@ -127,16 +136,19 @@ pub fn main() -> ExitCode {
     log_to_standard_error();
     match run(&arguments.daemon) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            for line in e.to_string().lines() {
-                // A closed standard error leaves nowhere to complain to.
-                let _ = writeln!(io::stderr(), "prp-routed: {line}");
-            }
-            let denied = e.kind() == ErrorKind::PermissionDenied;
-            // As the prp command has it.
-            if denied { ExitCode::from(6) } else { ExitCode::FAILURE }
-        }
+        Err(e) => fail(&e),
     }
+}
+
+/// Says why the program ends.
+fn fail(error: &io::Error) -> ExitCode {
+    let lines = error.to_string();
+    let lines: String = lines.lines().map(|line| format!("{PROGRAM}: {line}\n")).collect();
+    // It reports no error.
+    let _ = LogWriter(io::stderr()).write_all(lines.as_bytes());
+    let denied = error.kind() == ErrorKind::PermissionDenied;
+    // As the prp command has it.
+    if denied { ExitCode::from(6) } else { ExitCode::FAILURE }
 }
 
 fn run(arguments: &DaemonArgs) -> io::Result<()> {
@@ -173,7 +185,8 @@ fn check(what: &CheckArgs) -> ExitCode {
 /// One line an event, `key=value`; the service manager adds the time.
 fn log_to_standard_error() {
     let terminal = io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt().with_writer(io::stderr).with_target(false);
+    let writer = || LogWriter(io::stderr());
+    let log = tracing_subscriber::fmt().with_writer(writer).with_target(false);
     let log = log.with_ansi(terminal);
     if terminal { log.init() } else { log.without_time().init() }
 }

@@ -17,7 +17,7 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
 use prp_device::{Carrier, CpuContention};
-use prp_node::{DownHop, DownHops};
+use prp_node::{DownHop, DownHops, limits};
 use prp_proto::addr::DeviceId;
 use prp_proto::time::Instant;
 use socket2::SockRef;
@@ -80,6 +80,17 @@ impl Daemon {
     /// # Errors
     /// A device is gone for good, or the kernel has no more descriptors.
     pub fn run(&mut self) -> io::Result<()> {
+        let outcome = self.route();
+        // However it ends, neighbours need not wait for its silence.
+        self.announce_admin_down();
+        if outcome.is_ok() {
+            info!("stopped");
+        }
+        outcome
+    }
+
+    /// Iterations and sleep, until a signal.
+    fn route(&mut self) -> io::Result<()> {
         let (mut last_frame, mut last_chores) = (self.clock.now(), self.clock.now());
         loop {
             let now = self.clock.now();
@@ -106,8 +117,6 @@ impl Daemon {
             let due = self.next_timeout().map(|at| at.since(self.clock.now()));
             let timeout = if busy || awake { Some(Duration::ZERO) } else { due };
             if self.wait(timeout)? && self.housekeeping(now)? {
-                self.announce_admin_down();
-                info!("stopped");
                 return Ok(());
             }
         }
@@ -232,10 +241,13 @@ impl Daemon {
     /// Everything but frames; whether to stop.
     fn housekeeping(&mut self, now: Instant) -> io::Result<bool> {
         while let Some(signal) = self.signals.read_signal()? {
-            if signal.ssi_signo != Signal::SIGHUP as u32 {
-                return Ok(true);
+            match Signal::try_from(signal.ssi_signo.cast_signed()) {
+                Ok(Signal::SIGHUP) => {
+                    self.request_reload(ReloadRequest { client: None, dry_run: false });
+                }
+                Ok(Signal::SIGXCPU) => self.take_processor_limit()?,
+                _ => return Ok(true),
             }
-            self.request_reload(ReloadRequest { client: None, dry_run: false });
         }
         if self.carrier.read()? {
             self.carrier_news = true;
@@ -252,6 +264,24 @@ impl Daemon {
             }
         }
         Ok(false)
+    }
+
+    /// The kernel says that this process has had the processor for long, and ends it soon.
+    ///
+    /// # Errors
+    /// That is so in any case.
+    fn take_processor_limit(&mut self) -> io::Result<()> {
+        if let Some(seconds) = limits::used_processor_seconds() {
+            let message = format!(
+                "RLIMIT_CPU: {seconds} s of processor time are used, as many as it has \
+                 (LimitCPU=infinity, ulimit -t unlimited)"
+            );
+            return Err(io::Error::other(message));
+        }
+        // What counts for RLIMIT_RTTIME is the time without a sleep.
+        warn!("RLIMIT_RTTIME: this daemon may not poll for so long (spin_us, LimitRTTIME=)");
+        std::thread::sleep(NAP);
+        Ok(())
     }
 
     fn request_reload(&mut self, request: ReloadRequest) {

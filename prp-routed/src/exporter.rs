@@ -9,6 +9,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -20,8 +21,9 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use prp_node::RunDir;
 use prp_proto::addr::NodeId;
+use serde_json::Value;
 use tokio::net::TcpStream;
-use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
@@ -65,8 +67,8 @@ pub struct Exporter {
 /// What every connection shares.
 #[derive(Debug)]
 struct Shared {
-    dir: RunDir,
-    node: NodeId,
+    /// To the thread that asks the daemon.
+    questions: Sender<oneshot::Sender<io::Result<Value>>>,
     /// What the daemon answered last, and when.
     last_answer: Mutex<Option<(Instant, Result<Bytes, String>)>>,
 }
@@ -92,14 +94,18 @@ impl Exporter {
     /// There are no descriptors, or no thread can be had.
     pub fn serve(self, dir: RunDir, node: NodeId) -> io::Result<SocketAddr> {
         let bound = self.listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            // For questions to the daemon, which are one at a time.
-            .max_blocking_threads(1)
-            .thread_name("metrics-ask")
-            .build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         info!(address = %bound, "metrics");
-        let shared = Arc::new(Shared { dir, node, last_answer: Mutex::default() });
+        let (questions, asked) = channel::<oneshot::Sender<_>>();
+        // Made now, since there may be no thread to be had later.
+        std::thread::Builder::new().name("metrics-ask".into()).spawn(move || {
+            for reply in asked {
+                let answer = ask_within(&dir, node, &Question::Metrics, ANSWER_TIMEOUT);
+                // The client may have gone.
+                let _ = reply.send(answer);
+            }
+        })?;
+        let shared = Arc::new(Shared { questions, last_answer: Mutex::default() });
         std::thread::Builder::new().name("metrics".into()).spawn(move || {
             if let Err(e) = runtime.block_on(accept(self.listener, shared)) {
                 warn!("metrics: {e}");
@@ -170,10 +176,10 @@ impl Shared {
         {
             return text.clone();
         }
-        let (dir, node) = (self.dir.clone(), self.node);
-        let ask = move || ask_within(&dir, node, &Question::Metrics, ANSWER_TIMEOUT);
-        let asked = tokio::task::spawn_blocking(ask);
-        let text = match asked.await {
+        let (reply, answer) = oneshot::channel();
+        // Both fail only if the thread that asks is gone.
+        let _ = self.questions.send(reply);
+        let text = match answer.await {
             Ok(Ok(value)) => Ok(Bytes::from(value.as_str().unwrap_or_default().to_owned())),
             Ok(Err(e)) => Err(format!("{e}\n")),
             Err(e) => Err(format!("{e}\n")),

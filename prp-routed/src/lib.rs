@@ -16,7 +16,7 @@
 //! | [`local_service`], [`acceptor`] | the thread that serves the processes of the node |
 //! | [`registry`] | these processes, and what is left of them when they are dead |
 //! | [`daemon`] | the loop: iterations, sleep, signals, reloading |
-//! | [`cli`] | the command line |
+//! | [`cli`], [`log`] | the command line, and where the log goes |
 //! | [`check`] | what is wrong with settings and prphosts, of one node or of all |
 //! | [`privilege`], [`seccomp`] | which user it becomes, which capability it keeps, which system calls it gives up |
 //! | [`notify`] | what the service manager is told, and its watchdog |
@@ -42,6 +42,7 @@ pub mod exporter;
 pub mod kernel;
 pub mod link;
 pub mod local_service;
+pub mod log;
 pub mod metrics;
 pub mod neighbours;
 pub mod node_port;

@@ -12,12 +12,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use prp_node::limits::is_exhausted;
 use prp_node::registry::offer_ledger;
 use prp_node::{DownHops, LedgerReader};
 use prp_proto::addr::Port;
 use prp_proto::endpoint::EstablishedId;
 use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
+use tracing::warn;
 
 use crate::acceptor::ROOT;
 use dead::DeadProcesses;
@@ -46,6 +48,8 @@ pub struct ProcessRegistry {
     resets: TokenBucket,
     /// What was announced last.
     announced: Vec<u8>,
+    /// The last process could not be registered, which has been logged.
+    has_failed: bool,
 }
 
 /// One that lives.
@@ -69,6 +73,7 @@ impl ProcessRegistry {
             dead: DeadProcesses::default(),
             resets: TokenBucket::new(RESETS_PER_SECOND),
             announced: DownHops::default().encode(),
+            has_failed: false,
         })
     }
 
@@ -96,7 +101,16 @@ impl ProcessRegistry {
         if is_full {
             return;
         }
-        let Ok(ledger) = offer_ledger(&link) else { return };
+        let ledger = match offer_ledger(&link) {
+            Ok(ledger) => ledger,
+            Err(e) => {
+                if is_exhausted(&e) && !std::mem::replace(&mut self.has_failed, true) {
+                    warn!("a process is not registered: {e} (RLIMIT_FSIZE, RLIMIT_NOFILE)");
+                }
+                return;
+            }
+        };
+        self.has_failed = false;
         let mut process = Process { link, user, ledger };
         // Only its end is an event: what it may send stays in the kernel, and is charged to it.
         let event = EpollEvent::new(EpollFlags::EPOLLRDHUP, self.next);

@@ -34,7 +34,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use exit::Failure;
+use prp_node::limits::{self, NotingAllocator};
+
+use exit::{Code, Failure};
 use print::unwritten;
 use sys::standard::Standard;
 
@@ -80,7 +82,18 @@ enum Command {
     Trace(trace::TraceArgs),
 }
 
+/// The name in messages.
+const PROGRAM: &str = "prp";
+
+#[global_allocator]
+static ALLOCATOR: NotingAllocator = NotingAllocator;
+
 fn main() -> ExitCode {
+    if let Err(e) = limits::guard(PROGRAM) {
+        let failure = Failure::new(Code::Failed, e.to_string());
+        failure.print();
+        return failure.into();
+    }
     let done = match Arguments::try_parse_from(routed::arguments(env::args_os())) {
         Ok(arguments) => run(&arguments.command),
         // With colours where standard error is a terminal.

@@ -79,7 +79,8 @@ impl Loader {
         };
         let thread = std::thread::Builder::new().name("prp-routed-load".into()).spawn(read);
         if let Err(e) = thread {
-            let _ = self.sender.send(Err(e));
+            let message = format!("no thread to read prphosts (RLIMIT_NPROC, pids.max): {e}");
+            let _ = self.sender.send(Err(io::Error::new(e.kind(), message)));
             let _ = self.eventfd.write(1);
         }
     }

@@ -8,7 +8,7 @@ use nix::sys::prctl::set_timerslack;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use prp_device::{Carrier, CpuContention};
-use prp_node::{DownHops, RunDir, descriptors};
+use prp_node::{DownHops, RunDir, descriptors, limits};
 use prp_proto::forward::Forwarder;
 use tracing::{info, warn};
 
@@ -35,6 +35,7 @@ impl Daemon {
     /// A mistake in prphosts, a missing privilege, another daemon that runs: each with its fix.
     pub fn start(settings: Settings) -> io::Result<Self> {
         // 1. What must be found before anything is opened.
+        check_processor_limit()?;
         let identity = settings.user.as_deref().map(Identity::find).transpose()?;
         let manager = ServiceManager::find();
         // 2. Sockets, and programs for the kernel: files are read and names taken with the rights
@@ -69,7 +70,8 @@ impl Daemon {
     ) -> io::Result<(Self, LocalService)> {
         // Before any thread is started, since each takes over which signals it leaves to others.
         let mut set = SigSet::empty();
-        [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM].into_iter().for_each(|s| set.add(s));
+        let signals = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM, Signal::SIGXCPU];
+        signals.into_iter().for_each(|signal| set.add(signal));
         set.thread_block()?;
         let signals = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         // A nap is as long as it is said to be. Without that, 50 us longer.
@@ -118,4 +120,18 @@ impl Daemon {
             warn!("{file}: {e} as user {user}: reading it again will fail, and change nothing");
         }
     }
+}
+
+/// Says so where the kernel is to end this process after some time.
+///
+/// # Errors
+/// The time is too short for anything.
+fn check_processor_limit() -> io::Result<()> {
+    let Some(seconds) = limits::processor_seconds() else { return Ok(()) };
+    let fix = "a daemon needs LimitCPU=infinity (ulimit -t unlimited)";
+    if seconds < 2 {
+        return Err(io::Error::other(format!("RLIMIT_CPU is {seconds} s: {fix}")));
+    }
+    warn!("RLIMIT_CPU ends this daemon after {seconds} s of processor time: {fix}");
+    Ok(())
 }

@@ -1,0 +1,100 @@
+//! The kernel's resource limits (setrlimit(2)) that end a process by a signal. After [`guard`] they
+//! lead to an error or to a message.
+//!
+//! | limit | the kernel's signal | what comes of it here |
+//! | --- | --- | --- |
+//! | `RLIMIT_FSIZE` | SIGXFSZ | writing fails, `EFBIG` |
+//! | `RLIMIT_CPU`, `RLIMIT_RTTIME` | SIGXCPU, then SIGKILL | a message and exit code 1, before SIGKILL |
+//! | `RLIMIT_STACK` | SIGSEGV | a larger stack, or an error of [`guard`] |
+//! | `RLIMIT_AS`, `RLIMIT_DATA` | none; Rust aborts where an allocation may not fail | a message and exit code 1 |
+//!
+//! The others are errors of the calls that meet them.
+
+use std::io;
+
+use nix::errno::Errno;
+use nix::sys::resource::{RLIM_INFINITY, Resource, UsageWho, getrlimit, getrusage, setrlimit};
+use nix::sys::signal::{SigSet, Signal};
+
+pub use crate::sys::limits::NotingAllocator;
+
+/// Bytes of stack that the main thread has at least: an unoptimised program uses half of it to
+/// parse its command line. Other threads have 2 MiB, whatever the limit.
+const STACK: u64 = 512 << 10;
+
+/// Has limits of this process, `program`, lead to errors and messages. To be called before any
+/// thread is started, which inherits what is blocked. With [`NotingAllocator`] as the program's
+/// allocator the message of an abort says what was missing.
+///
+/// # Errors
+/// The stack is too small, and this process may have no larger one.
+pub fn guard(program: &'static str) -> io::Result<()> {
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGXFSZ);
+    set.thread_block()?;
+    crate::sys::limits::handle_signals(program)?;
+    lower_before_kill(Resource::RLIMIT_CPU, |hard| hard - 1)?;
+    lower_before_kill(Resource::RLIMIT_RTTIME, |hard| hard / 2)?;
+    provide_stack()
+}
+
+/// Seconds of processor time after which the kernel ends this process, if it does.
+pub fn processor_seconds() -> Option<u64> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_CPU).ok()?;
+    // The kernel takes 0 for 1.
+    (hard != RLIM_INFINITY).then_some(hard.max(1))
+}
+
+/// Seconds of processor time that this process has used, if that is all that it has: after SIGXCPU,
+/// which comes for `RLIMIT_RTTIME` as well.
+pub fn used_processor_seconds() -> Option<u64> {
+    let (soft, _) =
+        getrlimit(Resource::RLIMIT_CPU).ok().filter(|(soft, _)| *soft != RLIM_INFINITY)?;
+    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+    let used = usage.user_time() + usage.system_time();
+    let seconds = used.tv_sec().cast_unsigned();
+    // With its signal the kernel has raised the limit by one.
+    (seconds + 1 >= soft).then_some(seconds)
+}
+
+/// Whether `error` says that this process, or the machine, has no more of something.
+pub fn is_exhausted(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    let exhausted = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::ENOBUFS, Errno::EFBIG];
+    errno.is_some_and(|errno| exhausted.contains(&errno))
+}
+
+/// Has SIGXCPU come before SIGKILL, which comes at the hard limit.
+fn lower_before_kill(resource: Resource, before: impl FnOnce(u64) -> u64) -> io::Result<()> {
+    let (soft, hard) = getrlimit(resource)?;
+    if hard != RLIM_INFINITY && hard > 1 {
+        setrlimit(resource, soft.min(before(hard)), hard)?;
+    }
+    Ok(())
+}
+
+/// Has the main thread have a stack of [`STACK`] bytes. The limit counts when the stack grows.
+fn provide_stack() -> io::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_STACK)?;
+    if soft >= STACK || setrlimit(Resource::RLIMIT_STACK, STACK, hard.max(STACK)).is_ok() {
+        return Ok(());
+    }
+    let (is, least) = (soft >> 10, STACK >> 10);
+    let message =
+        format!("RLIMIT_STACK is {is} KiB, at least {least} are needed (ulimit -s, LimitSTACK=)");
+    Err(io::Error::new(io::ErrorKind::OutOfMemory, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lower_before_kill__leaves_time_where_there_is_some() {
+        let resource = Resource::RLIMIT_RTTIME;
+        let (soft, hard) = getrlimit(resource).expect("a known resource");
+        lower_before_kill(resource, |hard| hard / 2).expect("a lower soft limit");
+        let expected = if hard == RLIM_INFINITY { soft } else { soft.min(hard / 2) };
+        assert_eq!(getrlimit(resource), Ok((expected, hard)));
+    }
+}
