@@ -12,7 +12,7 @@ use crate::check;
 use crate::daemon::Daemon;
 use crate::kernel::KernelForwarding;
 use crate::log::LogWriter;
-use crate::settings::Settings;
+use crate::settings::{Settings, parse_address};
 
 /// The name in messages.
 const PROGRAM: &str = "prp-routed";
@@ -110,7 +110,7 @@ struct DaemonArgs {
     kernel_forwarding: Option<KernelForwarding>,
     /// Serve counters for Prometheus at http://ADDRESS/metrics [default: as the settings say, else
     /// not]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     metrics: Option<std::net::SocketAddr>,
     /// Become this user once sockets are open, with CAP_NET_RAW alone; only root can [default: as
     /// the settings say, else stay the user that started it]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use prp_node::HostsFile;
 use prp_proto::addr::NodeId;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::kernel::KernelForwarding;
 use crate::neighbours::LivenessSettings;
@@ -92,10 +92,13 @@ impl std::error::Error for SettingsError {}
 #[serde(deny_unknown_fields)]
 struct Text {
     hosts: Option<PathBuf>,
-    node: Option<u16>,
+    #[serde(default, deserialize_with = "node")]
+    node: Option<NodeId>,
+    #[serde(default, deserialize_with = "whole_number")]
     spin_us: Option<u64>,
     #[serde(default)]
     kernel_forwarding: KernelForwarding,
+    #[serde(default, deserialize_with = "address")]
     metrics: Option<SocketAddr>,
     user: Option<String>,
     #[serde(default)]
@@ -105,9 +108,54 @@ struct Text {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LivenessText {
+    #[serde(default, deserialize_with = "whole_number")]
     interval_ms: Option<u64>,
-    multiplier: Option<u8>,
+    #[serde(default, deserialize_with = "whole_number")]
+    multiplier: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
     hold_ms: Option<u64>,
+}
+
+/// Reads a node number.
+fn node<'de, D: Deserializer<'de>>(value: D) -> Result<Option<NodeId>, D::Error> {
+    let value = toml::Value::deserialize(value)?;
+    let number = value.as_integer().and_then(|number| u16::try_from(number).ok());
+    let node = number.and_then(NodeId::new);
+    node.map(Some).ok_or_else(|| unexpected("expected a node number, 1 to 65534", &value))
+}
+
+/// Reads an address and port.
+fn address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr>, D::Error> {
+    let value = toml::Value::deserialize(value)?;
+    let address = value.as_str().and_then(|text| parse_address(text).ok());
+    address.map(Some).ok_or_else(|| unexpected(EXPECTED_ADDRESS, &value))
+}
+
+/// Reads a number of something.
+fn whole_number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    let value = toml::Value::deserialize(value)?;
+    let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
+    number.map(Some).ok_or_else(|| unexpected("expected a whole number", &value))
+}
+
+/// That there is `found` where something else was `expected`.
+fn unexpected<E: serde::de::Error>(expected: &str, found: &toml::Value) -> E {
+    E::custom(match found {
+        toml::Value::String(text) => format!("{expected}, found {text:?}"),
+        toml::Value::Integer(number) => format!("{expected}, found {number}"),
+        other => format!("{expected}, found a value of type {}", other.type_str()),
+    })
+}
+
+/// What an address and port look like.
+const EXPECTED_ADDRESS: &str = "expected ADDRESS:PORT, such as 127.0.0.1:9470 or [::1]:9470";
+
+/// Reads an address and port of a command line.
+///
+/// # Errors
+/// What is expected.
+pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| EXPECTED_ADDRESS)
 }
 
 impl Settings {
@@ -150,10 +198,7 @@ impl Settings {
         if let Some(hosts) = text.hosts {
             settings.hosts = hosts;
         }
-        if let Some(number) = text.node {
-            let node = NodeId::new(number);
-            settings.node = Some(node.ok_or_else(|| format!("node = {number}: 1 to 65534"))?);
-        }
+        settings.node = text.node;
         if let Some(spin) = text.spin_us {
             settings.spin = Duration::from_micros(spin);
             if settings.spin > MAX_SPIN {
@@ -191,7 +236,7 @@ fn liveness(text: &LivenessText) -> Result<LivenessSettings, String> {
         None => {}
     }
     match text.multiplier {
-        Some(n @ 2..=50) => probes.multiplier = n,
+        Some(n @ 2..=50) => probes.multiplier = n as u8,
         Some(n) => return Err(format!("liveness.multiplier = {n}: 2 to 50")),
         None => {}
     }
@@ -237,9 +282,16 @@ mod tests {
         for (text, word) in [
             ("hots = 'x'", "hots"),
             ("node = 0", "65534"),
-            ("node = 'a'", "invalid type"),
+            ("node = 65535", "1 to 65534, found 65535"),
+            ("node = 'a'", "expected a node number"),
+            ("node = -1", "expected a node number"),
+            ("hosts = 7", "expected path"),
+            ("spin_us = 'x'", ":1:11: expected a whole number, found \"x\""),
+            ("spin_us = -1", "expected a whole number, found -1"),
+            ("[liveness]\nmultiplier = 2.5", "expected a whole number"),
             ("spin_us = 1000001", "at most"),
-            ("metrics = '9470'", "socket address"),
+            ("metrics = '9470'", "expected ADDRESS:PORT"),
+            ("metrics = 9470", "expected ADDRESS:PORT"),
             ("[liveness]\ninterval_ms = 5", "10 to 60000"),
             ("[liveness]\nmultiplier = 1", "2 to 50"),
             ("[liveness]\nhold_ms = 60001", "at most"),
