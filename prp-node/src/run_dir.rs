@@ -99,7 +99,11 @@ impl RunDir {
     pub fn running(&self) -> Vec<NodeId> {
         let mut nodes = self.nodes();
         // A daemon that was killed leaves its sockets, at which no process listens.
-        nodes.retain(|node| self.connect(*node, Service::Control, PROBE).is_ok());
+        nodes.retain(|node| match self.connect(*node, Service::Control, PROBE) {
+            Ok(_) => true,
+            // One that is stopped does not take those that wait.
+            Err(e) => e.kind() == ErrorKind::WouldBlock,
+        });
         nodes
     }
 

@@ -6,11 +6,16 @@
 mod client;
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant as SystemInstant};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
+use prp_node::explained::Explanation;
+use prp_node::process::is_stopped;
 use prp_node::{RunDir, Service};
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
@@ -30,6 +35,10 @@ const MAX_OF_USERS: usize = 24;
 /// How long a client waits for the daemon: it may be reading a prphosts of 65,534 lines on a slow
 /// disk.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// After so long a silence a client looks at the daemon's process: one that is stopped answers
+/// nobody.
+const SILENCE: Duration = Duration::from_millis(500);
 
 /// The clients of the control socket.
 #[derive(Debug, Default)]
@@ -103,7 +112,8 @@ impl Control {
 ///
 /// # Errors
 /// `ConnectionRefused` or `NotFound` if none runs; `PermissionDenied` if what is there may not be
-/// believed; what the daemon says; `TimedOut` if it says nothing for 30 s.
+/// believed; what the daemon says; `TimedOut`, with the process, if it is stopped or says nothing
+/// for 30 s. Its explanation has what to do.
 pub fn ask(dir: &RunDir, node: NodeId, question: &Question) -> io::Result<serde_json::Value> {
     ask_within(dir, node, question, CLIENT_TIMEOUT)
 }
@@ -121,6 +131,9 @@ pub fn ask_within(
     let named = |e: io::Error| {
         let message = match e.kind() {
             ErrorKind::PermissionDenied => format!("prp-routed of node {node} is not asked: {e}"),
+            ErrorKind::WouldBlock => {
+                format!("prp-routed of node {node} takes no more questions: it is stopped or hangs")
+            }
             _ => format!(
                 "no prp-routed runs for node {node} here ({}: {e}): start it first: \
                  `prp-routed`, with CAP_NET_RAW",
@@ -135,10 +148,12 @@ pub fn ask_within(
     let mut line = serde_json::to_vec(question)?;
     line.push(b'\n');
     stream.write_all(&line)?;
+    let pid = getsockopt(&stream, PeerCredentials)?.pid();
+    wait_for_answer(&stream, node, pid, patience)?;
     let mut line = String::new();
-    let read = BufReader::new(stream).read_line(&mut line).map_err(|e| {
-        let kind = if e.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut } else { e.kind() };
-        io::Error::new(kind, format!("prp-routed of node {node} does not answer: {e}"))
+    let read = BufReader::new(stream).read_line(&mut line).map_err(|e| match e.kind() {
+        ErrorKind::WouldBlock => silent(node, pid, patience),
+        kind => io::Error::new(kind, format!("prp-routed of node {node} does not answer: {e}")),
     })?;
     if read == 0 {
         let message = format!("prp-routed of node {node} has no place for another question now");
@@ -148,6 +163,46 @@ pub fn ask_within(
         Reply::Ok(value) => Ok(value),
         Reply::Error(why) => Err(io::Error::other(why)),
     }
+}
+
+/// Waits until there is something to read from the daemon of `node`, process `pid`.
+fn wait_for_answer(
+    stream: &UnixStream,
+    node: NodeId,
+    pid: i32,
+    patience: Duration,
+) -> io::Result<()> {
+    let begun = SystemInstant::now();
+    loop {
+        let left = patience.saturating_sub(begun.elapsed());
+        let timeout = PollTimeout::try_from(left.min(SILENCE)).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)], timeout) {
+            Ok(0) if is_stopped(pid.cast_unsigned()) => {
+                let cause = format!(
+                    "prp-routed of node {node} (process {pid}) is stopped, by SIGSTOP, Ctrl-Z or a \
+                     debugger"
+                );
+                return Err(timed_out(cause, format!("`kill -CONT {pid}`")));
+            }
+            Ok(0) if left.is_zero() => return Err(silent(node, pid, patience)),
+            Ok(0) | Err(Errno::EINTR) => {}
+            Ok(_) => return Ok(()),
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// That the daemon of `node` runs and says nothing.
+fn silent(node: NodeId, pid: i32, patience: Duration) -> io::Error {
+    let seconds = patience.as_secs_f64();
+    let cause =
+        format!("prp-routed of node {node} (process {pid}) has said nothing for {seconds:.0} s");
+    timed_out(cause, format!("`kill {pid}`, and start it again"))
+}
+
+fn timed_out(cause: String, fix: String) -> io::Error {
+    let fix = Some(fix);
+    Explanation { cause, fix, ..Explanation::default() }.into_error(ErrorKind::TimedOut)
 }
 
 #[cfg(test)]

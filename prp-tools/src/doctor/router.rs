@@ -1,13 +1,16 @@
 //! The router of this node: whether it runs, and what it says.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
 use prp_node::RunDir;
+use prp_node::explained::{ExplainedError, Explanation};
 use prp_routed::control::ask;
 use prp_routed::report::Question;
 use serde_json::Value;
 
 use super::finding::Finding;
+use crate::hosts;
 
 /// What is to be said of the routers of this network namespace.
 pub(super) fn findings() -> Vec<Finding> {
@@ -26,30 +29,54 @@ pub(super) fn findings() -> Vec<Finding> {
                      answered, and peers of killed processes wait for a timeout";
         return vec![Finding::note("no_router", cause, "`systemctl enable --now prp-routed`")];
     }
-    let status = |node| ask(&dir, node, &Question::Status).map_err(|e| (node, e));
+    let status = |node| ask(&dir, node, &Question::Status);
     let of_answer = |answer| match answer {
         Ok(status) => of_status(&status),
-        Err((node, e)) => {
-            let cause = format!("the prp-routed of node {node} does not answer: {e}");
-            vec![Finding::warning("router_silent", cause, "`prp routed status`; start it again")]
-        }
+        Err(e) => vec![of_silence(&e)],
     };
     nodes.into_iter().map(status).flat_map(of_answer).collect()
 }
 
+/// That a router was asked, and has not answered: what `error` says of that.
+fn of_silence(error: &io::Error) -> Finding {
+    let (cause, fix) = match ExplainedError::within(error) {
+        [Explanation { cause, fix: Some(fix), .. }, ..] => (cause.clone(), fix.clone()),
+        _ => (error.to_string(), "start prp-routed again".to_owned()),
+    };
+    Finding::warning("router_silent", cause, &fix)
+}
+
 /// What the status of a router has that is not as it should be.
 fn of_status(status: &Value) -> Vec<Finding> {
-    let warning = |cause: &str| Finding::warning("router", format!("prp-routed says: {cause}"), "");
+    let trouble = |text: &str| {
+        // As it prints what it has found.
+        let (cause, fix) = text.split_once("; ").unwrap_or((text, "`prp routed status`"));
+        Finding::warning("router", format!("prp-routed says: {cause}"), fix)
+    };
     let error = status["last_error"].as_str().map(|error| {
+        let stated = status["last_error_fix"].as_str();
+        // It says at its end what to do.
+        let end = stated.map(|fix| format!("; {fix}")).unwrap_or_default();
+        let error = error.strip_suffix(&end).unwrap_or(error);
         let cause = format!("prp-routed goes by an earlier prphosts: {error}");
-        Finding::warning("router_hosts", cause, "fix the file, then `prp routed reload`")
+        let path = status["hosts"].as_str().unwrap_or_default();
+        let fix = match stated {
+            Some(fix) => fix,
+            None if hosts::load(Path::new(path)).is_ok() => {
+                "`prp routed reload`: the file has no mistake now"
+            }
+            None => "fix the file, then `prp routed reload`",
+        };
+        Finding::warning("router_hosts", cause, fix)
     });
     let troubles = status["troubles"].as_array().into_iter().flatten();
-    error.into_iter().chain(troubles.filter_map(Value::as_str).map(warning)).collect()
+    error.into_iter().chain(troubles.filter_map(Value::as_str).map(trouble)).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use serde_json::json;
 
     use super::*;
@@ -57,10 +84,28 @@ mod tests {
     #[test]
     fn of_status__has_errors_and_troubles() {
         assert_eq!(of_status(&json!({ "last_error": null, "troubles": [] })), []);
-        let status =
-            json!({ "last_error": "h:1:2: expected a node", "troubles": ["eth1 is down"] });
+        let status = json!({
+            "last_error": "h:1:2: expected a node",
+            "troubles": ["eth1 is down; `ip link set eth1 up`"],
+        });
         let found = of_status(&status);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found[0].cause.contains("h:1:2") && found[1].cause.contains("eth1 is down"));
+        assert!(found[0].cause.contains("h:1:2") && found[1].cause.ends_with("eth1 is down"));
+        assert_eq!(found[1].fix.as_deref(), Some("`ip link set eth1 up`"));
+    }
+
+    #[test]
+    fn of_status__the_fix_is_one_for_what_the_file_has_now() {
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        let hosts = file.path().to_str().expect("UTF-8").to_owned();
+        let fix_of = |status: &Value| of_status(status).pop().and_then(|finding| finding.fix);
+        let status = json!({ "hosts": hosts, "last_error": "h:1:2: expected a node" });
+        assert!(fix_of(&status).is_some_and(|fix| fix.contains("no mistake now")));
+        writeln!(file, "1 here").expect("room");
+        assert!(fix_of(&status).is_some_and(|fix| fix.starts_with("fix the file")));
+        let status =
+            json!({ "last_error": "h: it would be 7; restart", "last_error_fix": "restart" });
+        assert_eq!(fix_of(&status).as_deref(), Some("restart"));
+        assert!(of_status(&status)[0].cause.ends_with("it would be 7"));
     }
 }
