@@ -22,9 +22,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use prp_proto::addr::LinkAddr;
+use prp_proto::addr::{LinkAddr, NodeId, UdpPeer};
 use prp_proto::endpoint::Device;
-use prp_proto::wire::TrainTest;
+use prp_proto::wire::{Frame, TrainTest};
 use socket2::{SockAddr, Socket};
 
 use crate::sys::datagram::{Loaded, MAX_BYTES, RecvList, SendList, send_one};
@@ -72,6 +72,8 @@ pub struct UdpDevice {
     /// Datagrams lost for want of room since the last call of `receive`.
     lost: u32,
     counters: UdpCounters,
+    /// The sender of the last packet from an address that is not among the peers.
+    stranger: Option<(NodeId, SocketAddr)>,
 }
 
 impl UdpDevice {
@@ -102,6 +104,7 @@ impl UdpDevice {
             offload: Offload::default(),
             lost: 0,
             counters: UdpCounters::default(),
+            stranger: None,
         })
     }
 
@@ -260,6 +263,7 @@ impl UdpDevice {
                     take(from, datagram);
                 } else {
                     self.counters.strangers += 1;
+                    note_stranger(&mut self.stranger, from, datagram);
                 }
             }
         } else if let Some(from) = self.peers.link_addr(train.from) {
@@ -281,7 +285,10 @@ impl UdpDevice {
             }
             tally.take().iter().for_each(|report| answer(socket, train.from, report));
         } else {
-            count = train.datagrams().count();
+            for datagram in train.datagrams() {
+                count += 1;
+                note_stranger(&mut self.stranger, train.from, datagram);
+            }
             self.counters.strangers += count as u64;
         }
         self.counters.truncated += u64::from(train.is_truncated);
@@ -290,6 +297,12 @@ impl UdpDevice {
             self.lost += self.sockets.overruns(overflow);
         }
         count
+    }
+
+    /// The last packet that has come from an address that is not among the peers, since the call
+    /// before: which node it says to be from, and where it came from.
+    pub fn take_stranger(&mut self) -> Option<(NodeId, SocketAddr)> {
+        self.stranger.take()
     }
 
     /// Sends a datagram alone: a message should not pay for what trains need.
@@ -468,6 +481,15 @@ impl Target {
         let index = sockets.toward(own, address);
         let name = if index.is_connected() { None } else { Some(address.into()) };
         Some(Self { index, address, own, name })
+    }
+}
+
+/// Notes the sender of `datagram`, if that is a packet: much else may come to a UDP port.
+fn note_stranger(stranger: &mut Option<(NodeId, SocketAddr)>, from: SocketAddr, datagram: &[u8]) {
+    // It has no number of its own.
+    let none = LinkAddr::Udp { peer: UdpPeer(u16::MAX), port: from.port() };
+    if let Ok(frame) = Frame::parse_datagram(none, datagram) {
+        *stranger = Some((frame.head.network.src, from));
     }
 }
 

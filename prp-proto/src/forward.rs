@@ -46,7 +46,7 @@ pub enum Outcome<'a> {
     Forward(Egress),
     /// It is for this node: another process's business, unless it is for the control port.
     Local(Frame<'a>),
-    /// It goes no further. The frame is there if its sender may be told (SPEC PRP-NODE-4).
+    /// It goes no further. The frame is there if it was well-formed and sent to this node's address.
     Dropped(ForwardDrop, Option<Frame<'a>>),
 }
 
@@ -209,7 +209,7 @@ impl Forwarder {
         let network = frame.head.network;
         // PRP-FWD-1: no host spends our next hops with a forged source.
         if !self.routes.is_source(network.src, device, frame.from) {
-            return Outcome::Dropped(ForwardDrop::BadSource, None);
+            return Outcome::Dropped(ForwardDrop::BadSource, Some(frame));
         }
         if network.dst == self.routes.local() {
             return Outcome::Local(frame);

@@ -67,6 +67,8 @@ pub struct Daemon {
     troubles: Vec<String>,
     reloads: u64,
     last_error: Option<String>,
+    /// What to do about that, where it says so.
+    last_error_fix: Option<String>,
 }
 
 impl Daemon {

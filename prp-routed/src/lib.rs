@@ -14,6 +14,7 @@
 //! | [`kernel`] | the part that the kernel forwards by itself |
 //! | [`neighbours`] | whom frames are sent to, and whether they live |
 //! | [`local_service`], [`acceptor`] | the thread that serves the processes of the node |
+//! | [`source_mismatches`] | frames that come from elsewhere than prphosts has their source |
 //! | [`registry`] | these processes, and what is left of them when they are dead |
 //! | [`daemon`] | the loop: iterations, sleep, signals, reloading |
 //! | [`cli`], [`log`] | the command line, and where the log goes |
@@ -54,4 +55,5 @@ pub mod report;
 pub mod router;
 pub mod seccomp;
 pub mod settings;
+pub mod source_mismatches;
 pub mod table;

@@ -64,7 +64,10 @@ pub struct Status {
     pub reloads: u64,
     /// Why the last reading failed, if it did.
     pub last_error: Option<String>,
-    /// What keeps devices that prphosts names from use, and whether frames were too large to go on.
+    /// What to do about that, if it is not enough to correct the file and read it again.
+    pub last_error_fix: Option<String>,
+    /// What keeps devices that prphosts names from use, whether frames were too large to go on, and
+    /// where frames come from that are dropped since prphosts has their source elsewhere.
     pub troubles: Vec<String>,
     /// Whether the kernel forwards by itself what needs no thought.
     pub kernel_forwarding: KernelStatus,

@@ -5,10 +5,11 @@ use std::net::IpAddr;
 
 use prp_device::{Carrier, DeviceIo, FrameIo, Outgoing, PacketDevice, Received, interfaces};
 use prp_node::OwnerProbe;
-use prp_proto::addr::{DeviceId, LinkAddr, MacAddr, Port};
+use prp_proto::addr::{DeviceId, LinkAddr, MacAddr, Port, StationAddr};
 use prp_proto::endpoint::{Device, EstablishedId};
 use prp_proto::forward::{
-    Answer, Egress, Forwarder, Outcome, answer, no_onward_route, refuse, reset, reset_here,
+    Answer, Egress, ForwardDrop, Forwarder, Outcome, answer, no_onward_route, refuse, reset,
+    reset_here,
 };
 use prp_proto::route::RouteTable;
 use prp_proto::seq::{Seq, SeqWidth};
@@ -24,6 +25,7 @@ use crate::kernel::Kernel;
 use crate::link::Link;
 use crate::neighbours::Probe;
 use crate::node_port::RouterNodePort;
+use crate::source_mismatches::SourceMismatches;
 
 /// Frames received per iteration from one device: half of what `sendmmsg` takes, so that two busy
 /// devices fill one call.
@@ -46,6 +48,8 @@ pub struct Router {
     pub kernel: Kernel,
     /// Probes of neighbours that have come: from which device and address.
     pub probes: Vec<(DeviceId, LinkAddr, LivenessBlock)>,
+    /// Frames that come from elsewhere than prphosts has their source node.
+    pub mismatches: SourceMismatches,
     batch: Batch,
     presence: OwnReplies,
 }
@@ -95,7 +99,8 @@ impl Router {
         };
         let (probes, batch) = (Vec::new(), Batch::default());
         let (kernel, node_port) = (Kernel::Off, None);
-        Ok(Self { forwarder, links, node_port, kernel, probes, batch, presence })
+        let mismatches = SourceMismatches::default();
+        Ok(Self { forwarder, links, node_port, kernel, probes, mismatches, batch, presence })
     }
 
     /// The counters of what the node sent for itself.
@@ -126,11 +131,11 @@ impl Router {
     /// Forwards frames right from the memory that link `index` shares with the kernel; none if it
     /// shares none.
     fn pass_on(&mut self, now: Instant, index: usize) -> io::Result<Option<Received>> {
-        let Self { forwarder, links, probes, batch, presence, .. } = self;
+        let Self { forwarder, links, probes, mismatches, batch, presence, .. } = self;
         let (before, rest) = links.split_at_mut(index);
         let Some((link, after)) = rest.split_first_mut() else { return Ok(None) };
-        let mut context =
-            LinkContext { now, id: DeviceId(index as u16), forwarder, batch, presence, probes };
+        let id = DeviceId(index as u16);
+        let mut context = LinkContext { now, id, forwarder, batch, presence, probes, mismatches };
         let Some(kernel) = link.io.kernel() else { return Ok(None) };
         kernel.lend(RECEIVE_BATCH, &mut |frames| {
             let mut passing: Vec<(Egress, &[u8])> = Vec::new();
@@ -156,21 +161,27 @@ impl Router {
 
     /// Receives from link `index`, and puts what is to go on into the batch.
     fn receive_batch(&mut self, now: Instant, index: usize) -> io::Result<Received> {
-        let Self { forwarder, links, probes, batch, presence, .. } = self;
-        let mut context =
-            LinkContext { now, id: DeviceId(index as u16), forwarder, batch, presence, probes };
+        let Self { forwarder, links, probes, mismatches, batch, presence, .. } = self;
+        let id = DeviceId(index as u16);
+        let mut context = LinkContext { now, id, forwarder, batch, presence, probes, mismatches };
         match &mut links[index].io {
             DeviceIo::Frames(io) => io.receive(RECEIVE_BATCH, &mut |bytes| {
                 if let Some(departure) = context.judge(bytes) {
                     context.copy(&departure, bytes);
                 }
             }),
-            DeviceIo::Udp(io) => io.receive(RECEIVE_BATCH, &mut |from, bytes| {
-                if let Some(departure) = context.judge_datagram(from, bytes) {
-                    let rest = &bytes[PACKET_HEADER_LEN..];
-                    context.batch.push(departure.device, departure.to, departure.head(), rest);
+            DeviceIo::Udp(io) => {
+                let received = io.receive(RECEIVE_BATCH, &mut |from, bytes| {
+                    if let Some(departure) = context.judge_datagram(from, bytes) {
+                        let rest = &bytes[PACKET_HEADER_LEN..];
+                        context.batch.push(departure.device, departure.to, departure.head(), rest);
+                    }
+                });
+                if let Some((node, from)) = io.take_stranger() {
+                    context.mismatches.note(now, node, context.id, StationAddr::Udp(from));
                 }
-            }),
+                received
+            }
         }
     }
 
@@ -191,6 +202,7 @@ impl Router {
         }
         *forwarder.stats_mut() = stats;
         forwarder.set_routes(routes);
+        self.mismatches.clear();
         if let Some((id, device)) = udp {
             forwarder.set_device(id, device);
         }
@@ -295,6 +307,7 @@ struct LinkContext<'a> {
     batch: &'a mut Batch,
     presence: &'a mut OwnReplies,
     probes: &'a mut Vec<(DeviceId, LinkAddr, LivenessBlock)>,
+    mismatches: &'a mut SourceMismatches,
 }
 
 impl LinkContext<'_> {
@@ -317,6 +330,12 @@ impl LinkContext<'_> {
                 Some(block) => self.probes.push((self.id, frame.from, block)),
                 None => self.presence.handle(self.now, self.forwarder, &frame, self.batch),
             },
+            Outcome::Dropped(ForwardDrop::BadSource, Some(frame)) => {
+                // Every number of a UDP address is one of prphosts.
+                if let Some(from) = self.forwarder.routes().station(frame.from) {
+                    self.mismatches.note(self.now, frame.head.network.src, self.id, from);
+                }
+            }
             Outcome::Dropped(why, Some(frame)) => {
                 if let Some(report) = no_onward_route(self.forwarder, &frame, why) {
                     self.presence.send(self.now, AnswerKind::Refusal, &report, self.batch);

@@ -5,7 +5,9 @@ use super::node_port::HANDED_ON_LEN;
 use super::*;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::geteuid;
-use prp_proto::addr::UdpPeer;
+use prp_proto::addr::Port;
+use prp_proto::seq::{Seq, SeqWidth};
+use prp_proto::wire::{Head, NetworkHeader, TransportHeader, sealed};
 use socket2::{Domain, Protocol, Type};
 
 const ONE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
@@ -157,6 +159,21 @@ fn receive__counts_strangers_and_hands_out_none() {
     wait(&two);
     assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
     assert_eq!(two.counters().strangers, 1);
+    // Expect: what is no packet comes from no node.
+    assert_eq!(two.take_stranger(), None);
+    stranger.send_to(&packet_of_node_9(), two.local_addr()).unwrap();
+    wait(&two);
+    assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
+    let expected = NodeId::new(9).map(|node| (node, stranger.local_addr().unwrap()));
+    assert_eq!((two.take_stranger(), two.take_stranger()), (expected, None));
+}
+
+/// A packet without data, of node 9.
+fn packet_of_node_9() -> Vec<u8> {
+    let (node, port) = (|n| NodeId::new(n).unwrap(), Port::new(70));
+    let network = NetworkHeader { src: node(9), dst: node(2) };
+    let transport = TransportHeader::new(port, port, Seq::default(), SeqWidth::Bits20, 0);
+    sealed(Head { ethernet: None, network, transport }, &[])
 }
 
 #[test]
@@ -245,13 +262,15 @@ fn hand_on__strangers_stay_strangers() {
     let mut two = open(TWO, 15_730);
     let mut node_port = take_node_port(&mut two);
     let stranger = std::net::UdpSocket::bind("127.0.0.3:0").unwrap();
-    stranger.send_to(b"hello", two.own_addr()).unwrap();
+    stranger.send_to(&packet_of_node_9(), two.own_addr()).unwrap();
     let timeout = PollTimeout::try_from(Duration::from_secs(10)).unwrap();
     assert_eq!(poll(&mut [PollFd::new(node_port.as_fd(), PollFlags::POLLIN)], timeout), Ok(1));
     assert_eq!(node_port.hand_on(|_| Some(1)).unwrap(), 1);
     wait(&two);
     assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
     assert_eq!((two.counters().strangers, two.counters().handed_on), (1, 0));
+    let expected = NodeId::new(9).map(|node| (node, stranger.local_addr().unwrap()));
+    assert_eq!(two.take_stranger(), expected);
 }
 
 /// With the address in front, no datagram of UDP has this number of bytes.

@@ -63,6 +63,7 @@ impl Daemon {
     fn status(&mut self, now: Instant) -> report::Status {
         let hosts = self.table.file.hosts();
         let node = self.table.routes.local();
+        let mismatches: Vec<_> = self.router.mismatches.describe(now, &self.table).collect();
         let oversized = report::oversized(self.router.forwarder.stats());
         report::Status {
             node: node.number(),
@@ -74,7 +75,8 @@ impl Daemon {
             nodes: hosts.len(),
             reloads: self.reloads,
             last_error: self.last_error.clone(),
-            troubles: self.troubles.iter().cloned().chain(oversized).collect(),
+            last_error_fix: self.last_error_fix.clone(),
+            troubles: self.troubles.iter().cloned().chain(oversized).chain(mismatches).collect(),
             kernel_forwarding: self.router.kernel.status(),
             processes: self.service.processes(),
             devices: report::devices(&mut self.router),

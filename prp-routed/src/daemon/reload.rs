@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use prp_device::{
     DeviceIo, FrameIo, Interface, KernelDevice, PacketDevice, RouterFilter, UdpDevice,
 };
+use prp_node::explained::{ExplainedError, Explanation};
 use prp_proto::endpoint::Device;
 use prp_proto::hosts::UDP_DEVICE;
 use tracing::{info, warn};
@@ -38,7 +39,10 @@ impl Daemon {
             _ => {}
         }
         if apply {
-            self.last_error = outcome.as_ref().err().map(ToString::to_string);
+            let error = outcome.as_ref().err();
+            self.last_error = error.map(ToString::to_string);
+            let explanations = error.map_or(&[][..], ExplainedError::within);
+            self.last_error_fix = explanations.iter().find_map(|it| it.fix.clone());
             self.manager.ready(&self.summary());
         }
         for request in requests {
@@ -58,8 +62,13 @@ impl Daemon {
     fn compatible(&self, table: Table) -> io::Result<Table> {
         let (old, new) = (self.table.routes.local(), table.routes.local());
         let refuse = |what: String| {
-            let message = format!("{}: {what}; restart prp-routed", table.file.path().display());
-            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+            let explanation = Explanation {
+                file: Some(table.file.path().to_owned()),
+                cause: what,
+                fix: Some("restart prp-routed, or undo that and `prp routed reload`".to_owned()),
+                ..Explanation::default()
+            };
+            Err(explanation.into_error(io::ErrorKind::InvalidData))
         };
         if old != new {
             return refuse(format!("this machine would be node {new} and no longer {old}"));

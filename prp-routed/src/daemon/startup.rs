@@ -103,6 +103,7 @@ impl Daemon {
             troubles: Vec::new(),
             reloads: 0,
             last_error: None,
+            last_error_fix: None,
         };
         let devices = daemon.table.devices.clone();
         daemon.open_links(&devices)?;
