@@ -48,7 +48,7 @@ pub enum ConnError {
     },
     /// No way to the node is known.
     NoRoute(NodeId),
-    /// A router on the way to the node knows no way on to it.
+    /// A router on the way to the node has no usable way on to it.
     NoOnwardRoute {
         /// The node asked for.
         node: NodeId,
@@ -123,8 +123,8 @@ impl fmt::Display for ConnError {
             ),
             Self::NoOnwardRoute { node, router } => write!(
                 f,
-                "node {router}, a router on the way to node {node}, knows no way on to it: see its \
-                 prphosts"
+                "node {router}, a router on the way to node {node}, has no way on to it that is up: \
+                 `prp trace {node}` says why"
             ),
             Self::ClassicPeer => f.write_str(
                 "the peer speaks only the classic protocol; allow classic peers or ask for detect",

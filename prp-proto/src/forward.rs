@@ -8,6 +8,7 @@
 mod answer;
 mod stats;
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 pub use answer::{Answer, answer, no_onward_route, refuse, reset, reset_here};
@@ -18,7 +19,9 @@ pub use crate::route::Flow;
 use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::endpoint::Device;
 use crate::route::{HopUse, NextHop, Route, RouteTable, UnusableHops};
-use crate::wire::{ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, packet_header};
+use crate::wire::{
+    DeviceName, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NoWay, packet_header,
+};
 
 /// How frames leave: the device, and the headers in front of what came after the old ones.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -69,6 +72,8 @@ pub struct Forwarder {
     ethertype: u16,
     routes: RouteTable,
     devices: Vec<Device>,
+    /// By [`DeviceId`], for those that are told why there is no way on.
+    names: Vec<DeviceName>,
     unusable: UnusableHops,
     stats: ForwardStats,
     revision: u64,
@@ -77,8 +82,9 @@ pub struct Forwarder {
 impl Forwarder {
     /// A router for the local node of `routes`, on `devices` (indexed by [`DeviceId`]).
     pub fn new(ethertype: u16, routes: RouteTable, devices: Vec<Device>) -> Self {
-        let stats = ForwardStats::default();
-        Self { ethertype, routes, devices, unusable: UnusableHops::default(), stats, revision: 0 }
+        let (names, stats) = (vec![DeviceName::default(); devices.len()], ForwardStats::default());
+        let unusable = UnusableHops::default();
+        Self { ethertype, routes, devices, names, unusable, stats, revision: 0 }
     }
 
     /// The node this is.
@@ -119,9 +125,10 @@ impl Forwarder {
         self.revision += 1;
     }
 
-    /// Adds a device; it gets the next number.
-    pub fn add_device(&mut self, device: Device) {
+    /// Adds a device, called `name`; it gets the next number.
+    pub fn add_device(&mut self, device: Device, name: &str) {
         self.devices.push(device);
+        self.names.push(DeviceName::new(name));
         self.revision += 1;
     }
 
@@ -262,6 +269,18 @@ impl Forwarder {
         };
         let found = self.unusable.choose(hops, self.routes.local(), node, flow, from);
         found.copied().ok_or(ForwardDrop::AllDown)
+    }
+
+    /// Why there is no usable way to `node`, where [`Self::next_hop`] finds none.
+    pub fn no_way(&self, node: NodeId) -> NoWay {
+        let Some(best) = self.routes.lookup(node).next_hops().first() else {
+            return NoWay::NoRoute;
+        };
+        if self.unusable.is_device_usable(best.device) {
+            return NoWay::RouterDown(best.node);
+        }
+        let name = self.names.get(usize::from(best.device.0));
+        NoWay::DeviceDown(name.copied().unwrap_or_default())
     }
 
     /// What becomes of well-formed frames for `node` from their right sources, whatever else they

@@ -210,6 +210,7 @@ fn end(tally: &Tally, json: bool) -> Result<(), Failure> {
 fn line(from: &str, reply: &ProbeReply, len: usize, routers: u8, again: bool) -> String {
     let milliseconds = reply.took.as_secs_f64() * 1e3;
     let again = if again { " (DUP!)" } else { "" };
+    let unreachable;
     let what = match reply.kind {
         NodeKind::EchoReply => {
             return format!(
@@ -218,7 +219,10 @@ fn line(from: &str, reply: &ProbeReply, len: usize, routers: u8, again: bool) ->
             );
         }
         NodeKind::TimeExceeded => "too many routers on the way",
-        NodeKind::Unreachable => "no way on from here",
+        NodeKind::Unreachable => {
+            unreachable = format!("no way on from here: {}", reply.no_way);
+            &unreachable
+        }
         NodeKind::TooBig => "too big for the link from here",
         NodeKind::Echo => "an echo",
     };

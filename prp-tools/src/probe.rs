@@ -26,7 +26,7 @@ use prp_proto::hosts::UDP_DEVICE;
 use prp_proto::route::{NextHop, Route, RouteTable};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
-    CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NetworkHeader,
+    CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NetworkHeader, NoWay,
     NodeBlock, NodeKind, TransportHeader, sealed,
 };
 use prp_sock::{HostsFile, Resolver};
@@ -67,6 +67,8 @@ pub(crate) struct ProbeReply {
     pub(crate) from: NodeId,
     /// What.
     pub(crate) kind: NodeKind,
+    /// Why, where it is that there is no way on.
+    pub(crate) no_way: NoWay,
     /// Of which echo.
     pub(crate) sequence: u16,
     /// Routers between the asker and the node that answered.
@@ -340,6 +342,7 @@ impl Prober {
             replies.push_back(ProbeReply {
                 from: frame.head.network.src,
                 kind: block.kind,
+                no_way: NoWay::of(frame, &block).unwrap_or_default(),
                 sequence: block.sequence,
                 routers: block.hops,
                 took: Duration::from_nanos(now().saturating_sub(block.stamp)),

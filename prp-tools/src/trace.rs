@@ -58,6 +58,8 @@ struct HopAnswer {
     seconds: f64,
     /// There is no way on from there.
     no_route: bool,
+    /// Why there is none.
+    no_route_cause: Option<String>,
     /// It is the node that is searched for.
     #[serde(skip)]
     is_end: bool,
@@ -120,6 +122,7 @@ impl HopAnswer {
             name: prober.name(reply.from),
             seconds: reply.took.as_secs_f64(),
             no_route: reply.kind == NodeKind::Unreachable,
+            no_route_cause: (reply.kind == NodeKind::Unreachable).then(|| reply.no_way.to_string()),
             is_end: reply.kind == NodeKind::EchoReply,
         }
     }
@@ -170,7 +173,8 @@ fn verdict(steps: &[Step], prober: &Prober, node: NodeId) -> Result<(), Failure>
     let last = steps.iter().rev().find_map(|step| step.answers.iter().flatten().next_back());
     match last {
         Some(last) if last.no_route => {
-            let text = format!("{name}: no way to it from {}", last.name);
+            let cause = last.no_route_cause.as_deref().unwrap_or("its prphosts has none");
+            let text = format!("{name}: no way to it from {}: {cause}", last.name);
             Err(Failure::new(Code::Unreachable, text))
         }
         Some(last) => {
@@ -201,7 +205,8 @@ mod tests {
 
     fn answer(node: u16, is_end: bool, no_route: bool) -> Option<HopAnswer> {
         let name = format!("{node} (n{node})");
-        Some(HopAnswer { node, name, seconds: 0.0015, no_route, is_end })
+        let no_route_cause = no_route.then(|| "eth1 is down".to_owned());
+        Some(HopAnswer { node, name, seconds: 0.0015, no_route, no_route_cause, is_end })
     }
 
     fn step(hop: u8, answers: &[Option<HopAnswer>]) -> Step {

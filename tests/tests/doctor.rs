@@ -21,9 +21,14 @@ prp_tests::main! {
         machine__what_it_lacks_is_found,
         prphosts__what_is_wrong_is_found,
         process__one_that_is_stopped_is_found,
+        router__one_that_is_stopped_is_found,
+        router__a_reading_that_failed_has_its_cure,
+        router__frames_of_a_wrong_source_are_found,
+        router__frames_of_a_stranger_over_udp_are_found,
         rights__what_the_process_lacks_is_found,
         rights__calls_that_a_unit_refuses,
         path__a_node_that_is_not_reached,
+        path__a_device_that_is_down_behind_a_router,
         path__an_mtu_hole_has_its_size,
         path__losses_are_found,
         path__two_machines_of_one_number;
@@ -179,6 +184,100 @@ fn process__one_that_is_stopped_is_found() {
     child.wait().expect("a child");
 }
 
+/// The fix of the finding of this kind.
+#[track_caller]
+fn fix_of(report: &Value, kind: &str) -> String {
+    let findings = report["findings"].as_array().expect("a list");
+    let found = findings.iter().find(|finding| finding["kind"] == kind);
+    let found = found.unwrap_or_else(|| panic!("no {kind} in {report:#}"));
+    found["fix"].as_str().expect("a fix").to_owned()
+}
+
+fn router__one_that_is_stopped_is_found() {
+    let topology = Topology::pair();
+    let two = topology.node(2);
+    let router = Router::start(&two, ROUTED);
+    router.signal(Signal::SIGSTOP);
+    let report = examine(&two, &[]);
+    let pid = router.pid();
+    assert_finds(&report, "router_silent", &format!("node 2 (process {pid}) is stopped"));
+    assert_eq!(fix_of(&report, "router_silent"), format!("`kill -CONT {pid}`"));
+    let output = two.command(prp()).args(["routed", "status"]).output().expect("topo runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("is stopped") && text.contains(&format!("`kill -CONT {pid}`")), "{text}");
+    router.signal(Signal::SIGCONT);
+    assert_eq!(bad(&examine(&two, &[])), []);
+}
+
+/// What takes a restart, a mistake, and a mistake that was corrected since.
+fn router__a_reading_that_failed_has_its_cure() {
+    let topology = Topology::pair();
+    let two = topology.node(2);
+    let good = two.hosts();
+    let hosts = TempFile::new(&good);
+    let router = Router::run(two.command_with_hosts(hosts.path(), ROUTED));
+    let examine_after = |text: String, expected: &str| {
+        hosts.replace(text);
+        router.signal(Signal::SIGHUP);
+        wait::until(format!("a complaint with {expected:?}"), || {
+            let report = examine(&two, &[]);
+            bad(&report).iter().any(|(_, cause)| cause.contains(expected)).then_some(report)
+        })
+    };
+    let report = examine_after(format!("ethertype 0x88b6\n{good}"), "no longer 0x88b5");
+    assert!(fix_of(&report, "router_hosts").starts_with("restart prp-routed"), "{report:#}");
+    let report = examine_after(format!("{good}9 here\n"), "expected");
+    assert!(fix_of(&report, "router_hosts").starts_with("fix the file"), "{report:#}");
+    hosts.replace(&good);
+    let fix = fix_of(&examine(&two, &[]), "router_hosts");
+    assert!(fix.starts_with("`prp routed reload`"), "{fix}");
+}
+
+/// Sends echoes of node 1 until the doctor of node 2 finds that its router drops them for their
+/// source; the cause.
+fn wrong_source(topology: &Topology, expected: &str) -> String {
+    let (one, two) = (topology.node(1), topology.node(2));
+    wait::until(format!("a complaint with {expected:?}"), || {
+        let mut ping = one.command(prp());
+        let output = ping.args(["ping", "-c", "1", "-W", "0.1", "2"]).output();
+        assert!(!output.expect("topo runs").status.success(), "no answer goes back");
+        let found = bad(&examine(&two, &[]));
+        found.into_iter().find_map(|(kind, cause)| {
+            (kind == "router" && cause.contains(expected)).then_some(cause)
+        })
+    })
+}
+
+/// The file of one node has another address for the other one.
+fn router__frames_of_a_wrong_source_are_found() {
+    let topology = Topology::pair();
+    let two = topology.node(2);
+    let wrong = two.hosts().replace("02:00:00:00:00:01", "02:00:00:00:00:11");
+    let hosts = TempFile::new(wrong);
+    let router = Router::run(two.command_with_hosts(hosts.path(), ROUTED));
+    let cause = wrong_source(&topology, "node 1 (node1) come from 02:00:00:00:00:01 at eth0, ");
+    assert!(cause.ends_with(" says 02:00:00:00:00:11"), "{cause}");
+    // Expect: once the file is right nothing is left of it.
+    hosts.replace(two.hosts());
+    router.signal(Signal::SIGHUP);
+    wait::until("no complaint", || bad(&examine(&two, &[])).is_empty().then_some(()));
+}
+
+fn router__frames_of_a_stranger_over_udp_are_found() {
+    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let two = topology.node(2);
+    let other = |line: &str| match line.starts_with("1 ") || line.starts_with("1\t") {
+        true => "1 udp:192.0.2.1 node1\n".to_owned(),
+        false => format!("{line}\n"),
+    };
+    let wrong: String = two.hosts().lines().map(other).collect();
+    let hosts = TempFile::new(wrong);
+    let _router = Router::run(two.command_with_hosts(hosts.path(), ROUTED));
+    let cause = wrong_source(&topology, "node 1 (node1) come from udp:10.");
+    assert!(cause.ends_with(" says udp:192.0.2.1:5230"), "{cause}");
+}
+
 /// No CAP_NET_RAW, few descriptors, a seccomp filter without bpf, and a folder for the router's
 /// sockets that all users may write to.
 fn rights__what_the_process_lacks_is_found() {
@@ -228,6 +327,36 @@ fn path__a_node_that_is_not_reached() {
     let ignorant = TempFile::new(ignorant);
     let _router = Router::run(two.command_with_hosts(ignorant.path(), ROUTED));
     assert_finds(&examine(&one, &["3"]), "no_way", "2 (node2) has no way to 3 (node3)");
+}
+
+/// The router before says so to all that ask, and a connection fails at once.
+fn path__a_device_that_is_down_behind_a_router() {
+    let topology = Topology::up("chain", ["3"]);
+    let one = topology.node(1);
+    let _routers = [2, 3].map(|node| Router::start(&topology.node(node), ROUTED));
+    wait::until("a route", || bad(&examine(&one, &["3"])).is_empty().then_some(()));
+    ip(&topology.node(2), "link set eth1 down");
+    let cause = "2 (node2) has no way to 3 (node3): eth1 is down";
+    let report = wait::until("a router that knows", || {
+        let report = examine(&one, &["3"]);
+        bad(&report).iter().any(|(_, found)| found == cause).then_some(report)
+    });
+    assert!(fix_of(&report, "no_way").contains("`prp doctor`"), "{report:#}");
+    let run = |words: &[&str]| {
+        let output = one.command(prp()).args(words).stdin(std::process::Stdio::null()).output();
+        let Output { status, stdout, stderr } = output.expect("topo runs");
+        let text = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        (status.code(), text.concat())
+    };
+    let (_, text) = run(&["ping", "-c", "1", "3"]);
+    assert!(text.contains("From 2 (node2)") && text.contains("eth1 is down"), "{text}");
+    let (code, text) = run(&["trace", "3"]);
+    assert_eq!(code, Some(5), "{text}");
+    assert!(text.contains("no way to it from 2 (node2): eth1 is down"), "{text}");
+    // Expect: it does not wait until it gives up.
+    let (code, text) = run(&["cat", "3", "7000"]);
+    assert_eq!(code, Some(5), "{text}");
+    assert!(text.contains("node 2, a router on the way to node 3, has no way on"), "{text}");
 }
 
 /// The device sends frames of 1500 bytes, and the path loses those of more than 1200.

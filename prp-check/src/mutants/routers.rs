@@ -113,11 +113,11 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a request whose routes are down is reported as one without a route",
+        "a request whose ways are down is not reported",
         "forward",
         ANSWER,
-        "if dropped != ForwardDrop::NoRoute || ",
-        "if dropped == ForwardDrop::HopLimit || ",
+        "matches!(dropped, ForwardDrop::NoRoute | ForwardDrop::AllDown)",
+        "matches!(dropped, ForwardDrop::NoRoute)",
     ),
     mutation(
         Unit,

@@ -53,9 +53,11 @@ pub fn answer(
         Some(_) => return None,
     };
     let block = NodeBlock { kind, hops: transport.flags.hops(), ..asked }.emit();
+    let why = forwarder.no_way(network.dst).emit();
     // The echo's padding comes back in its reply, so that the way back is tried with the same size.
-    let padding = match kind {
+    let rest = match kind {
         NodeKind::EchoReply => frame.payload.get(NodeBlock::LEN..).unwrap_or_default(),
+        NodeKind::Unreachable => &why,
         _ => &[],
     };
     let answer = build(
@@ -64,21 +66,21 @@ pub fn answer(
         Port::CONTROL,
         transport.src_port,
         Flags::CTL,
-        &[&block, padding],
+        &[&block, rest],
     )?;
     Some(answer.back_to(frame.from))
 }
 
-/// What the client is told whose request `frame` is, which was dropped for `dropped`: that no way
-/// leads on from here. None for all else. Where ways are down the client goes on asking, since they
-/// may be back before its patience ends.
+/// What the client is told whose request `frame` is, which was dropped for `dropped`: that no usable
+/// way leads on from here, and why. None for all else.
 pub fn no_onward_route(
     forwarder: &Forwarder,
     frame: &Frame<'_>,
     dropped: ForwardDrop,
 ) -> Option<Answer> {
     let Head { network, transport, .. } = frame.head;
-    if dropped != ForwardDrop::NoRoute || !transport.flags.contains(Flags::CREQ) {
+    let has_no_way = matches!(dropped, ForwardDrop::NoRoute | ForwardDrop::AllDown);
+    if !has_no_way || !transport.flags.contains(Flags::CREQ) {
         return None;
     }
     let request = ResetBlock::owed_to(frame)?;
@@ -90,7 +92,8 @@ pub fn no_onward_route(
         stamp: u64::from(network.dst.number()),
     };
     let (own, client) = (Port::CONTROL, transport.src_port);
-    let answer = build(forwarder, network.src, own, client, Flags::CTL, &[&block.emit()])?;
+    let why = forwarder.no_way(network.dst).emit();
+    let answer = build(forwarder, network.src, own, client, Flags::CTL, &[&block.emit(), &why])?;
     Some(answer.back_to(frame.from))
 }
 

@@ -11,8 +11,8 @@ use crate::addr::{MacAddr, Port};
 use crate::hosts::Hosts;
 use crate::seq::{Seq, SeqWidth};
 use crate::wire::{
-    Control, CrcKey, ETHERTYPE, EthernetHeader, MAX_CONTROL_LEN, NetworkHeader, NodeBlock,
-    NodeKind, Offer, ReliabilitySet, ResetBlock, ResetReason, TransportHeader, sealed,
+    Control, CrcKey, DeviceName, ETHERTYPE, EthernetHeader, MAX_CONTROL_LEN, NetworkHeader, NoWay,
+    NodeBlock, NodeKind, Offer, ReliabilitySet, ResetBlock, ResetReason, TransportHeader, sealed,
 };
 
 fn node(number: u16) -> NodeId {
@@ -391,9 +391,52 @@ fn no_onward_route__is_reported_to_clients_that_ask_for_a_node_unknown() {
     ] {
         assert_eq!(answered(&mut router, &frame), None);
     }
-    // The way may be up again soon.
+    // Expect: so are those whose way is known, and down.
     router.set_use(DeviceId(1), mac(3), HopUse::LastResort);
-    assert_eq!(answered(&mut router, &of(7, Flags::CREQ, &offer.emit())), None);
+    let answer = answered(&mut router, &of(7, Flags::CREQ, &offer.emit())).expect("an answer");
+    assert_eq!(no_way_of(&answer.bytes), Some(NoWay::RouterDown(node(3))));
+    // A frame that is too large, and one that has crossed too many routers.
+    for why in [ForwardDrop::TooBig, ForwardDrop::HopLimit] {
+        let request = Frame::parse(&request, ETHERTYPE).unwrap();
+        assert_eq!(no_onward_route(&router, &request, why), None, "{why:?}");
+    }
+}
+
+/// Why an answer says that there is no way on.
+fn no_way_of(answer: &[u8]) -> Option<NoWay> {
+    let frame = Frame::parse(answer, ETHERTYPE).unwrap();
+    NoWay::of(&frame, &NodeBlock::of(&frame)?)
+}
+
+//= PRP-NODE-6, type=test
+#[test]
+fn answer__has_the_cause_of_the_best_way() {
+    let mut router = router(MIDDLE, 5);
+    router.add_device(Device::ethernet(mac(9), 1500), "eth2");
+    let why = |router: &mut Forwarder, dst| {
+        let bytes = echo(dst, 0);
+        let Outcome::Dropped(why, Some(frame)) = router.handle_frame(DeviceId(0), &bytes) else {
+            return None;
+        };
+        no_way_of(&answer(router, &frame, Some(why)).unwrap().bytes)
+    };
+    assert_eq!(why(&mut router, 12), Some(NoWay::NoRoute));
+    assert_eq!(why(&mut router, 7), None, "there is a way");
+    router.set_use(DeviceId(1), mac(3), HopUse::LastResort);
+    assert_eq!(why(&mut router, 7), Some(NoWay::RouterDown(node(3))));
+    router.set_carrier(DeviceId(1), false);
+    assert_eq!(why(&mut router, 7), Some(NoWay::DeviceDown(DeviceName::default())));
+    // Expect: the name of a device that has one.
+    let hosts = format!("{MIDDLE}8 02:00:00:00:00:08 eth2\n");
+    let hosts = Hosts::parse(hosts.as_bytes()).unwrap();
+    let number = |name: &str| match name {
+        "eth0" => Some(DeviceId(0)),
+        "eth1" => Some(DeviceId(1)),
+        _ => Some(DeviceId(2)),
+    };
+    router.set_routes(RouteTable::build(&hosts, node(5), number));
+    router.set_carrier(DeviceId(2), false);
+    assert_eq!(why(&mut router, 8), Some(NoWay::DeviceDown(DeviceName::new("eth2"))));
 }
 
 //= PRP-RST-2, type=test
@@ -580,6 +623,6 @@ fn revision__tells_of_every_change_and_of_nothing_else() {
     let routes = router.routes().clone();
     router.set_routes(routes);
     assert!(is_new(&router));
-    router.add_device(Device::ethernet(mac(9), 1500));
+    router.add_device(Device::ethernet(mac(9), 1500), "eth2");
     assert!(is_new(&router));
 }

@@ -76,7 +76,7 @@ impl fmt::Display for NodeKind {
 
 /// A node block. In answers to echoes all but `kind` and `hops` is the asker's own, and comes back
 /// as it was. Of a request that was dropped they name the port (`sequence`), the request's id and
-/// the node (`stamp`).
+/// the node (`stamp`). Behind one of kind unreachable is a [`NoWay`](super::NoWay).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct NodeBlock {
     /// What it says.

@@ -139,7 +139,7 @@ impl Daemon {
             opened.push((ours, fd, link));
         }
         for (device, fd, link) in opened {
-            self.router.forwarder.add_device(device);
+            self.router.forwarder.add_device(device, link.name());
             self.router.kernel.add(&link);
             self.poll_fds.push(fd);
             self.router.links.push(link);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use prp_proto::addr::{NodeId, UDP_PORTS};
-use prp_proto::wire::{Flags, NodeKind};
+use prp_proto::wire::{Flags, NoWay, NodeKind};
 
 use super::finding::Finding;
 use crate::exit::{Code, Failure};
@@ -130,8 +130,14 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
             Finding::fault("mtu_hole", cause, "raise the MTU of that link")
         }
         NodeKind::Unreachable | NodeKind::Echo | NodeKind::EchoReply => {
-            let cause = format!("{from} has no way to {title}");
-            Finding::fault("no_way", cause, "`prp routed routes` and `neighbours` on that node")
+            let cause = format!("{from} has no way to {title}: {}", reply.no_way);
+            let fix = match reply.no_way {
+                NoWay::NoRoute => "add a way to its prphosts, then `prp routed reload` there",
+                NoWay::DeviceDown(_) | NoWay::RouterDown(_) => {
+                    "`prp doctor` and `prp routed neighbours` on that node"
+                }
+            };
+            Finding::fault("no_way", cause, fix)
         }
     }
 }

@@ -1,3 +1,5 @@
+use prp_proto::wire::NoWay;
+
 use super::*;
 
 /// Four echoes are sent.
@@ -10,7 +12,8 @@ fn tally() -> Tally {
 }
 
 fn reply(sequence: u16, kind: NodeKind, ms: u64) -> ProbeReply {
-    ProbeReply { from: NodeId::MIN, kind, sequence, routers: 0, took: Duration::from_millis(ms) }
+    let (no_way, took) = (NoWay::default(), Duration::from_millis(ms));
+    ProbeReply { from: NodeId::MIN, kind, no_way, sequence, routers: 0, took }
 }
 
 fn summary(tally: &Tally) -> String {
