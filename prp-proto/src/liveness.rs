@@ -70,6 +70,9 @@ pub struct LivenessConfig {
 /// a router is asked once a second.
 const SLOW: Duration = Duration::from_secs(1);
 
+/// Passive probes after which the other end has got one (SPEC PRP-LIVE-5).
+const PASSIVE_PROBES: u8 = 3;
+
 /// Our end of a session with one neighbour.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -85,6 +88,11 @@ pub struct Session {
     detection: Duration,
     last_received: Option<Instant>,
     next_send: Instant,
+    /// This end has it for the other one's sake (SPEC PRP-LIVE-5).
+    is_passive: bool,
+    passive_sent: u8,
+    /// The other end has it for ours.
+    peer_is_passive: bool,
 }
 
 impl Session {
@@ -100,7 +108,25 @@ impl Session {
             detection: config.interval * u32::from(config.multiplier),
             last_received: None,
             next_send: now,
+            is_passive: false,
+            passive_sent: 0,
+            peer_is_passive: false,
         }
+    }
+
+    /// Sets whether this end has it for the other one's sake.
+    pub fn set_passive(&mut self, is_passive: bool) {
+        self.is_passive = is_passive;
+        if !is_passive {
+            self.passive_sent = 0;
+        }
+    }
+
+    /// Whether neither end needs it, and the other one has been told so, or is gone (SPEC
+    /// PRP-LIVE-5).
+    pub fn is_over(&self) -> bool {
+        let is_known = self.passive_sent >= PASSIVE_PROBES || self.state == LivenessState::Down;
+        self.is_passive && self.peer_is_passive && is_known
     }
 
     /// Its state.
@@ -124,6 +150,7 @@ impl Session {
             return false;
         }
         self.theirs = probe.mine;
+        self.peer_is_passive = probe.passive;
         self.their_least = micros(probe.least_us);
         let interval = self.config.interval.max(micros(probe.interval_us));
         self.detection = interval * u32::from(probe.multiplier);
@@ -169,6 +196,7 @@ impl Session {
             return None;
         }
         self.next_send = now + self.pause();
+        self.passive_sent = self.passive_sent.saturating_add(self.is_passive.into());
         Some(self.block(match self.state {
             // The other end has stopped on purpose; we have not.
             LivenessState::AdminDown => LivenessState::Down,
@@ -199,6 +227,7 @@ impl Session {
         LivenessBlock {
             state,
             multiplier: self.config.multiplier,
+            passive: self.is_passive,
             mine: self.own,
             yours: self.theirs,
             interval_us,

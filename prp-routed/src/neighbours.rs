@@ -115,6 +115,9 @@ impl Neighbours {
             if neighbour.routes && neighbour.session.is_none() {
                 neighbour.session = self.session(now);
             }
+            if let Some(session) = &mut neighbour.session {
+                session.set_passive(!neighbour.routes);
+            }
             self.list.push(neighbour);
         }
     }
@@ -137,7 +140,13 @@ impl Neighbours {
         let is_sender = |n: &Neighbour| n.hop.device == device && n.hop.addr.covers(addr);
         let Some(at) = self.list.iter().position(is_sender) else { return };
         if self.list[at].session.is_none() {
+            // Neither of the two needs one, and this may be the last of a session that has ended.
+            if block.passive && !self.list[at].routes {
+                return;
+            }
             self.list[at].session = self.session(now);
+            let is_passive = !self.list[at].routes;
+            self.list[at].session.iter_mut().for_each(|session| session.set_passive(is_passive));
         }
         if let Some(session) = &mut self.list[at].session {
             session.handle(now, block);
@@ -165,6 +174,10 @@ impl Neighbours {
                 while let Some(block) = session.poll(now) {
                     send(Probe { to: node, device, addr, block });
                 }
+            }
+            if neighbour.session.as_ref().is_some_and(Session::is_over) {
+                neighbour.session = None;
+                (neighbour.has_been_up, neighbour.has_stopped) = (false, false);
             }
             let before = neighbour.usable;
             let carrier = carrier(device);

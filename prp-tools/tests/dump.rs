@@ -176,8 +176,16 @@ fn every_kind() -> Vec<(Vec<u8>, &'static str, String)> {
     for state in
         [LivenessState::AdminDown, LivenessState::Down, LivenessState::Init, LivenessState::Up]
     {
-        let block =
-            LivenessBlock { state, multiplier: 3, mine: 1, yours: 2, interval_us: 9, least_us: 8 };
+        let (mine, yours, interval_us, least_us) = (1, 2, 9, 8);
+        let block = LivenessBlock {
+            state,
+            multiplier: 3,
+            passive: false,
+            mine,
+            yours,
+            interval_us,
+            least_us,
+        };
         let frame = frame_from(0, 0, Flags::CTL, &[&block.emit()]);
         kinds.push((frame, "liveness", format!("liveness {}", state.name())));
     }

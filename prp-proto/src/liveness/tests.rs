@@ -135,7 +135,8 @@ fn session__alone_asks_once_a_second() {
 
 /// A probe as the other end, by its number 8, would send it to our session 7.
 fn probe(state: LivenessState, yours: u32) -> LivenessBlock {
-    LivenessBlock { state, multiplier: 3, mine: 8, yours, interval_us: 20_000, least_us: 20_000 }
+    let (interval_us, least_us) = (20_000, 20_000);
+    LivenessBlock { state, multiplier: 3, passive: false, mine: 8, yours, interval_us, least_us }
 }
 
 //= PRP-LIVE-2, type=test
@@ -171,10 +172,12 @@ fn handle__probes_that_make_no_sense_are_no_news_and_no_sign_of_life() {
 
 fn arb_block() -> impl Strategy<Value = LivenessBlock> {
     let number = prop_oneof![Just(0u32), Just(7), Just(8), any::<u32>()];
-    (0..4u8, any::<u8>(), number.clone(), number, any::<u32>(), any::<u32>()).prop_map(
-        |(state, multiplier, mine, yours, interval_us, least_us)| LivenessBlock {
+    let (us, flag) = (any::<u32>(), any::<bool>());
+    (0..4u8, any::<u8>(), flag, number.clone(), number, us.clone(), us).prop_map(
+        |(state, multiplier, passive, mine, yours, interval_us, least_us)| LivenessBlock {
             state: LivenessState::from_code(state).unwrap(),
             multiplier,
+            passive,
             mine,
             yours,
             interval_us,

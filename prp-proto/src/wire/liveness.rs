@@ -14,6 +14,8 @@ pub struct LivenessBlock {
     pub state: LivenessState,
     /// Intervals of silence after which the sender is to be taken for dead.
     pub multiplier: u8,
+    /// No route of the sender to other nodes leads by the receiver: it needs no session itself.
+    pub passive: bool,
     /// The sender's number for the session; not 0.
     pub mine: u32,
     /// The receiver's, as far as the sender knows; else 0.
@@ -32,7 +34,8 @@ impl LivenessBlock {
     /// The block's bytes.
     pub fn emit(&self) -> [u8; Self::LEN] {
         let mut out = [0; Self::LEN];
-        out[..3].copy_from_slice(&[Self::KIND, self.state.code(), self.multiplier]);
+        let flags = u8::from(self.passive);
+        out[..4].copy_from_slice(&[Self::KIND, self.state.code(), self.multiplier, flags]);
         let words = [self.mine, self.yours, self.interval_us, self.least_us];
         for (to, word) in out[4..].chunks_exact_mut(4).zip(words) {
             to.copy_from_slice(&word.to_be_bytes());
@@ -46,10 +49,11 @@ impl LivenessBlock {
         if r.u8()? != Self::KIND {
             return None;
         }
-        let (state, multiplier, _) = (LivenessState::from_code(r.u8()?)?, r.u8()?, r.u8()?);
+        let (state, multiplier, flags) = (LivenessState::from_code(r.u8()?)?, r.u8()?, r.u8()?);
         Some(Self {
             state,
             multiplier,
+            passive: flags & 1 != 0,
             mine: r.u32()?,
             yours: r.u32()?,
             interval_us: r.u32()?,

@@ -96,8 +96,10 @@ fn payload(f: &mut fmt::Formatter<'_>, frame: &Frame<'_>) -> fmt::Result {
 /// What the control port of a node sends or gets (SPEC PRP-NODE-1, PRP-LIVE-1).
 fn between_nodes(f: &mut fmt::Formatter<'_>, payload: &[u8]) -> fmt::Result {
     if let Some(block) = LivenessBlock::parse(payload) {
-        let LivenessBlock { state, multiplier, mine, yours, interval_us, least_us } = block;
-        write!(f, " | liveness {} number {mine:08x} peer's {yours:08x}", state.name())?;
+        let LivenessBlock { state, multiplier, passive, mine, yours, interval_us, least_us } =
+            block;
+        let passive = if passive { " passive" } else { "" };
+        write!(f, " | liveness {}{passive} number {mine:08x} peer's {yours:08x}", state.name())?;
         return write!(f, " every {interval_us} us times {multiplier} takes {least_us} us");
     }
     let Some(NodeBlock { kind, hops, sequence, id, .. }) = NodeBlock::parse(payload) else {

@@ -361,6 +361,7 @@ fn pretty__one_line_a_frame() {
     let liveness = LivenessBlock {
         state: LivenessState::AdminDown,
         multiplier: 3,
+        passive: false,
         mine: 1,
         yours: 2,
         interval_us: 100_000,

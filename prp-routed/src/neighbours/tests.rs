@@ -22,6 +22,10 @@ struct Bench {
     now: Instant,
     /// The neighbours that are probed and have a router that answers.
     answering: Vec<u16>,
+    /// The probes of this node's neighbours are passive.
+    passive: bool,
+    /// Probes that were sent to them.
+    sent: usize,
     peers: Vec<(u16, Session)>,
 }
 
@@ -47,6 +51,8 @@ impl Bench {
             carrier: [true; 2],
             now: Instant::ZERO,
             answering: Vec::new(),
+            passive: false,
+            sent: 0,
             peers: peers.to_vec(),
         }
     }
@@ -58,6 +64,7 @@ impl Bench {
             let carrier = self.carrier;
             let up = |device: DeviceId| carrier[usize::from(device.0)];
             self.neighbours.poll(self.now, &mut self.forwarder, up, |p| sent.push(p), |_| ());
+            self.sent += sent.len();
             for probe in sent {
                 assert_ne!(probe.to.number(), 4, "4 routes for nobody");
                 self.exchange(&probe);
@@ -67,6 +74,7 @@ impl Bench {
                 session.handle_timeout(self.now);
                 let (device, mac) =
                     (DeviceId(*number - 2), MacAddr([2, 0, 0, 0, 0, *number as u8]));
+                session.set_passive(self.passive);
                 while let Some(block) = session.poll(self.now) {
                     if answering.contains(number) && carrier[usize::from(device.0)] {
                         self.neighbours.receive(self.now, device, mac.into(), &block);
@@ -118,6 +126,43 @@ impl Bench {
     fn changes(&self) -> Vec<u64> {
         self.neighbours.iter().map(|n| n.changes).collect()
     }
+}
+
+/// The routes of node 1 by `text`.
+fn routes(text: &str) -> RouteTable {
+    let hosts = Hosts::parse(text.as_bytes()).unwrap();
+    let number = |name: &str| Some(DeviceId(if name == "eth0" { 0 } else { 1 }));
+    RouteTable::build(&hosts, node(1), number)
+}
+
+/// A route by 2 and 3 is no longer there, and later nor is theirs by this node.
+//= PRP-LIVE-5, type=test
+#[test]
+fn poll__a_session_that_neither_end_needs_ends() {
+    let mut bench = Bench::new();
+    bench.answering = vec![2, 3];
+    bench.run(2_000);
+    let states =
+        |bench: &Bench| bench.neighbours.iter().map(Neighbour::liveness).collect::<Vec<_>>();
+    let both_up = [Some("up"), Some("up"), None];
+    assert_eq!(states(&bench), both_up);
+    let (direct, _) = HOSTS.split_once("9 via").unwrap();
+    bench.neighbours.follow(&routes(direct), bench.now);
+    bench.run(5_000);
+    assert_eq!(states(&bench), both_up, "the other ends need it");
+    bench.passive = true;
+    bench.run(1_000);
+    assert_eq!(states(&bench), [None; 3]);
+    // Expect: that was no failure, and what was still under way begins nothing.
+    assert_eq!(bench.changes(), vec![0; 3]);
+    let sent = std::mem::take(&mut bench.sent);
+    assert!(sent > 0);
+    bench.run(5_000);
+    assert_eq!((states(&bench), bench.sent), (vec![None; 3], 0));
+    // Expect: ends that need one get one.
+    bench.passive = false;
+    bench.run(5_000);
+    assert_eq!(states(&bench), both_up);
 }
 
 #[test]

@@ -307,6 +307,7 @@ fn node_blocks(made: &mut Made) {
     let mut block = LivenessBlock {
         state: LivenessState::AdminDown,
         multiplier: 3,
+        passive: false,
         mine: 1,
         yours: 2,
         interval_us: 100_000,
