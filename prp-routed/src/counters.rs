@@ -98,6 +98,32 @@ mod tests {
         assert_eq!(overruns, [0, LimitedDevice::OVERRUNS.into()]);
     }
 
+    /// Each has one name everywhere, and what counts each device too.
+    #[test]
+    fn drops__every_reason_is_in_each_form() {
+        let (mut router, _) = router(65_042, 17_930);
+        let reasons: Vec<_> = router.forwarder.stats().drops.iter().map(|(why, _)| why).collect();
+        for (count, why) in (1..).zip(&reasons) {
+            (0..count).for_each(|_| router.forwarder.stats_mut().not_sent(0, *why));
+        }
+        let link = &mut router.links[0].counters;
+        (link.overruns, link.dropped) = (98, 99);
+        let text = metrics::text(&mut router, &Neighbours::default(), 0, 0);
+        for (count, why) in (1_u64..).zip(&reasons) {
+            let name = why.name();
+            assert_eq!(report::counters(&router)["dropped"][name], count, "{name}");
+            assert_eq!(report::dropped(&router)[name], count, "{name}");
+            let line = format!("prp_routed_dropped_frames_total{{reason=\"{name}\"}} {count}\n");
+            assert!(text.contains(&line), "{name}: {text}");
+        }
+        let device = serde_json::to_value(&report::devices(&mut router)[0]).expect("JSON");
+        for (name, count) in [("overruns", 98), ("dropped", 99)] {
+            assert_eq!(device[name], count);
+            let line = format!("prp_routed_device_{name}_total{{device=\"udp\"}} {count}\n");
+            assert!(text.contains(&line), "{name}: {text}");
+        }
+    }
+
     /// What is too short, carries no packet, or comes from no node is counted in each form.
     #[test]
     fn of_udp__every_counter_is_in_each_form() {

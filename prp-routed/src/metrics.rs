@@ -80,16 +80,20 @@ fn drops(registry: &mut Registry, router: &Router) {
 
 fn devices(registry: &mut Registry, router: &mut Router) {
     let family = Family::<Labels, Counter>::default;
-    let (received, sent, lost) = (family(), family(), family());
+    let (received, sent) = (family(), family());
+    let (overruns, dropped) = (family(), family());
     for device in report::devices(router) {
         let labels = vec![("device", device.device)];
         received.get_or_create(&labels).inc_by(device.received);
         sent.get_or_create(&labels).inc_by(device.sent);
-        lost.get_or_create(&labels).inc_by(device.overruns + device.dropped);
+        overruns.get_or_create(&labels).inc_by(device.overruns);
+        dropped.get_or_create(&labels).inc_by(device.dropped);
     }
     registry.register("device_received_frames", "Frames received for the router", received);
     registry.register("device_sent_frames", "Frames sent", sent);
-    registry.register("device_lost_frames", "Frames lost at a device, either way", lost);
+    let help = "Frames lost because the receiving ring was full";
+    registry.register("device_overruns", help, overruns);
+    registry.register("device_dropped", "Frames lost because the device took no more", dropped);
 }
 
 #[cfg(test)]

@@ -75,6 +75,8 @@ pub struct Status {
     pub processes: usize,
     /// Devices.
     pub devices: Vec<Device>,
+    /// Frames dropped, by reason.
+    pub dropped: serde_json::Value,
     /// What the UDP device counts besides, by name, where the node is on UDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub udp: Option<serde_json::Value>,
@@ -289,13 +291,17 @@ pub fn oversized(stats: &ForwardStats) -> Option<String> {
 
 /// What `router` has moved, dropped and said, and what its UDP device counts.
 pub fn counters(router: &Router) -> serde_json::Value {
-    let drops = router.forwarder.stats().drops.iter().map(|(why, n)| (why.name(), n));
     let of_router = counters::of_router(router);
     let totals = of_router.iter().map(|counter| (counter.name.to_owned(), counter.value.into()));
     let mut all: serde_json::Map<_, _> = totals.collect();
-    all.insert("dropped".to_owned(), by_name(drops));
+    all.insert("dropped".to_owned(), dropped(router));
     all.extend(udp(router).map(|udp| ("udp".to_owned(), udp)));
     all.into()
+}
+
+/// The frames that `router` has dropped, by reason.
+pub fn dropped(router: &Router) -> serde_json::Value {
+    by_name(router.forwarder.stats().drops.iter().map(|(why, n)| (why.name(), n)))
 }
 
 /// What the UDP device of `router` counts; none where the node is not on UDP.

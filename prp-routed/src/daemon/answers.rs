@@ -80,6 +80,7 @@ impl Daemon {
             kernel_forwarding: self.router.kernel.status(),
             processes: self.service.processes(),
             devices: report::devices(&mut self.router),
+            dropped: report::dropped(&self.router),
             udp: report::udp(&self.router),
         }
     }

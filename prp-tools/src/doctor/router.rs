@@ -70,7 +70,34 @@ fn of_status(status: &Value) -> Vec<Finding> {
         Finding::warning("router_hosts", cause, fix)
     });
     let troubles = status["troubles"].as_array().into_iter().flatten();
-    error.into_iter().chain(troubles.filter_map(Value::as_str).map(trouble)).collect()
+    let troubles = troubles.filter_map(Value::as_str).map(trouble);
+    error.into_iter().chain(troubles).chain(of_drops(status)).collect()
+}
+
+/// What of the counters of the UDP device is no drop.
+const NO_DROPS: [&str; 4] = ["trains_sent", "trains_received", "handed_on", "connects"];
+
+/// What the router has dropped since it started, by the names that its counters have everywhere.
+fn of_drops(status: &Value) -> Option<Finding> {
+    let count = |(name, value): (&String, &Value), place: &str| {
+        let number = value.as_u64().filter(|number| *number > 0)?;
+        (!NO_DROPS.contains(&name.as_str())).then(|| format!("{place}{name} {number}"))
+    };
+    let object = |key: &str| status[key].as_object().into_iter().flatten();
+    let reasons = object("dropped").filter_map(|counter| count(counter, ""));
+    let udp = object("udp").filter_map(|counter| count(counter, "udp "));
+    let devices = status["devices"].as_array().into_iter().flatten().flat_map(|device| {
+        let name = device["device"].as_str().unwrap_or("?");
+        let counters = device.as_object().into_iter().flatten();
+        let drops = counters.filter(|(key, _)| ["overruns", "dropped"].contains(&key.as_str()));
+        drops.filter_map(move |counter| count(counter, &format!("{name} ")))
+    });
+    let all: Vec<_> = reasons.chain(devices).chain(udp).collect();
+    (!all.is_empty()).then(|| {
+        let cause = format!("prp-routed has counted since its start: {}", all.join(", "));
+        let fix = "`prp routed counters --watch` has what still grows";
+        Finding::note("router_drops", cause, fix)
+    })
 }
 
 #[cfg(test)]
@@ -92,6 +119,20 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].cause.contains("h:1:2") && found[1].cause.ends_with("eth1 is down"));
         assert_eq!(found[1].fix.as_deref(), Some("`ip link set eth1 up`"));
+    }
+
+    #[test]
+    fn of_status__every_drop_is_in_a_note() {
+        let status = json!({
+            "dropped": { "bad_source": 2, "no_route": 0 },
+            "devices": [{ "device": "eth0", "sent": 9, "overruns": 3, "dropped": 4 }],
+            "udp": { "strangers": 5, "trains_sent": 6, "too_short": 0 },
+        });
+        let found = of_status(&status);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let expected = "bad_source 2, eth0 dropped 4, eth0 overruns 3, udp strangers 5";
+        let (_, counters) = found[0].cause.split_once(": ").expect("counters");
+        assert_eq!((found[0].kind, counters), ("router_drops", expected));
     }
 
     #[test]
