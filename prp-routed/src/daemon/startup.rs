@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::prctl::set_timerslack;
 use nix::sys::signal::{SigSet, Signal};
@@ -43,6 +44,7 @@ impl Daemon {
         let dir = RunDir::in_force();
         let (mut daemon, service) = Self::open(settings, manager, &dir)?;
         let exporter = daemon.settings.metrics.map(Exporter::bind).transpose()?;
+        check_descriptors(daemon.signals.as_fd())?;
         // 3. The user and its capabilities, while there is one thread: they are a thread's own.
         privilege::reduce(identity.as_ref())?;
         // 4. System calls. Threads take that over too.
@@ -121,6 +123,21 @@ impl Daemon {
             warn!("{file}: {e} as user {user}: reading it again will fail, and change nothing");
         }
     }
+}
+
+/// Descriptors without which it serves no program: those of a question, of a process and its
+/// ledger, of its threads, and of a reading of prphosts.
+const SPARE_DESCRIPTORS: usize = 12;
+
+/// Whether there are descriptors left to serve programs with: copies of `any`, for as long as this
+/// takes.
+fn check_descriptors(any: BorrowedFd<'_>) -> io::Result<()> {
+    let copies = (0..SPARE_DESCRIPTORS).map(|_| any.try_clone_to_owned());
+    copies.collect::<io::Result<Vec<_>>>().map(drop).map_err(|e| {
+        let fix = "LimitNOFILE=, ulimit -n";
+        let message = format!("no descriptors are left to serve programs with: {e} ({fix})");
+        io::Error::new(e.kind(), message)
+    })
 }
 
 /// Says so where the kernel is to end this process after some time.
