@@ -267,9 +267,9 @@ fn router__frames_of_a_wrong_source_are_found() {
 fn router__frames_of_a_stranger_over_udp_are_found() {
     let topology = Topology::pair_with(["--carrier", "udp"]);
     let two = topology.node(2);
-    let other = |line: &str| match line.starts_with("1 ") || line.starts_with("1\t") {
-        true => "1 udp:192.0.2.1 node1\n".to_owned(),
-        false => format!("{line}\n"),
+    let other = |line: &str| {
+        let is_of_one = line.starts_with("1 ") || line.starts_with("1\t");
+        if is_of_one { "1 udp:192.0.2.1 node1\n".to_owned() } else { format!("{line}\n") }
     };
     let wrong: String = two.hosts().lines().map(other).collect();
     let hosts = TempFile::new(wrong);

@@ -1,5 +1,6 @@
 mod edges;
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;

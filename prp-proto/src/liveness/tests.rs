@@ -173,7 +173,7 @@ fn handle__probes_that_make_no_sense_are_no_news_and_no_sign_of_life() {
 fn arb_block() -> impl Strategy<Value = LivenessBlock> {
     let number = prop_oneof![Just(0u32), Just(7), Just(8), any::<u32>()];
     let (us, flag) = (any::<u32>(), any::<bool>());
-    (0..4u8, any::<u8>(), flag, number.clone(), number, us.clone(), us).prop_map(
+    (0..4u8, any::<u8>(), flag, number.clone(), number, us, us).prop_map(
         |(state, multiplier, passive, mine, yours, interval_us, least_us)| LivenessBlock {
             state: LivenessState::from_code(state).unwrap(),
             multiplier,

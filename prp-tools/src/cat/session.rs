@@ -126,19 +126,21 @@ fn converse(
         if watch.sending {
             let sender = sender.clone();
             let send = if args.message { copy::send_lines } else { copy::send_bytes };
-            scope.spawn(move || {
+            let started = thread::Builder::new().spawn_scoped(scope, move || {
                 let sent = send(stream, input, &stop_reader, counts);
                 // The thread that receives it outlives this one.
                 let _ = sender.send(SessionEvent::Ended(Direction::Sending, sent));
             });
+            watch.check_started(Direction::Sending, started.map(drop));
         } else {
             watch.shut(Shutdown::Write);
         }
         let receive = if args.message { copy::receive_lines } else { copy::receive_bytes };
-        scope.spawn(move || {
+        let started = thread::Builder::new().spawn_scoped(scope, move || {
             let received = receive(stream, output, counts, progress);
             let _ = sender.send(SessionEvent::Ended(Direction::Receiving, received));
         });
+        watch.check_started(Direction::Receiving, started.map(drop));
         let mut idle = IdleLimit::new(args.timeout, Instant::now());
         while watch.sending || (watch.receiving && !ends_with_input) {
             watch.wait();
@@ -181,6 +183,15 @@ impl SessionState<'_> {
                 self.shut(Shutdown::Write);
             }
             Err(_) => self.check_for_reset(),
+        }
+    }
+
+    /// A direction that has no thread has ended.
+    fn check_started(&mut self, direction: Direction, started: io::Result<()>) {
+        if let Err(e) = started {
+            let text = format!("no thread can be had: {e} (RLIMIT_NPROC, pids.max or no memory)");
+            let error = io::Error::new(ErrorKind::OutOfMemory, text);
+            self.note(direction, Err(CopyError::Stream(error)));
         }
     }
 
