@@ -43,7 +43,6 @@ fn words__those_of_other_launchers_are_taken_or_refused() {
     assert_eq!(parsed("prp-mpirun -np 2 a -np 3"), Some((Some(2), program("a -np 3"))));
     assert_eq!(parsed("prp-mpirun --np 2 a"), Some((Some(2), program("a"))));
     assert_eq!(parsed("prp-mpirun -n2 a -x"), Some((Some(2), program("a -x"))));
-    assert_eq!(parsed("prp-mpirun --node -np a"), None);
     assert_eq!(parsed("prp-mpirun -bind-to core a"), None);
     assert_eq!(parsed("prp-mpirun -ppn 2 a"), None);
     assert_eq!(parsed("prp-mpirun --oversubscribe a"), None);
