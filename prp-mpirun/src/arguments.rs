@@ -48,7 +48,7 @@ pub(crate) struct Node {
 const MOST_RANKS: usize = 1 << 16;
 
 impl Arguments {
-    /// The words of this process, or none if they are wrong: then it has said so.
+    /// Reads the words of this process; ends it where `--help` asks for that, or they are wrong.
     ///
     /// # Errors
     /// `InvalidInput` where `mpiexec` of others would take the words, in another meaning.
