@@ -1,5 +1,5 @@
-//! Has a process behave as on a machine that does nothing else, for tests on busy ones: a thread that
-//! polls goes on, however long others keep its processor, and a slow flow is one as well.
+//! Has a process behave as on a machine that does nothing else, for tests on busy ones: a thread
+//! that polls goes on, however long others keep its processor, and a slow flow is one as well.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -49,7 +49,8 @@ pub enum Outcome<'a> {
     Forward(Egress),
     /// It is for this node: another process's business, unless it is for the control port.
     Local(Frame<'a>),
-    /// It goes no further. The frame is there if it was well-formed and sent to this node's address.
+    /// It goes no further. The frame is there if it was well-formed and sent to this node's
+    /// address.
     Dropped(ForwardDrop, Option<Frame<'a>>),
 }
 

@@ -113,5 +113,5 @@ pub use prp_proto::endpoint::{MessagePart, Terms};
 pub use prp_proto::error::ConnError;
 pub use prp_proto::stats::{ConnStats, DropReason, Drops, EndpointStats};
 pub use prp_proto::wire::{Reliability, ReliabilitySet};
-pub use stats::{DeviceStats, UdpCounters};
+pub use stats::{DeviceStats, RefusalCounts, UdpCounters};
 pub use stream::{Awaited, PrpStream, wait_any};

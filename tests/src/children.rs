@@ -72,7 +72,7 @@ pub(crate) fn kill_those_of(test: &'static str) {
     let pids: Vec<_> = {
         let running = running();
         let own = running.iter().filter(|(owner, _)| *owner == Some(test)).map(|(_, pid)| *pid);
-        own.inspect(|pid| drop(kill(*pid, Signal::SIGKILL))).collect()
+        own.inspect(|pid| _ = kill(*pid, Signal::SIGKILL)).collect()
     };
     let until = Instant::now() + LIMIT;
     let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;

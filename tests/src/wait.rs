@@ -29,12 +29,12 @@ pub fn until<T>(what: impl Display, mut condition: impl FnMut() -> Option<T>) ->
 /// transmission, since other processes use the processor.
 ///
 /// # Panics
-/// As [`until`]; also if the device accepts nothing without being full, or if a frame is
-/// too big.
+/// As [`until`]; also if the device accepts nothing without being full, or if the kernel refuses a
+/// frame.
 pub fn until_taken(mut send: impl FnMut() -> Sent) -> Sent {
     until("room in the device", || {
         let sent = send();
-        assert!((sent.done > 0 || sent.full) && !sent.too_big, "{sent:?}");
+        assert!((sent.done > 0 || sent.full) && sent.refused.is_none(), "{sent:?}");
         (sent.done > 0).then_some(sent)
     })
 }

@@ -96,8 +96,8 @@ fn is_explained(what: &str, status: ExitStatus, stderr: &str) {
     );
 }
 
-/// Runs `prp` with `words` and `input` on node 1 under each limit. What it prints has `expected`, or
-/// it says why not. Some runs succeed, and some fail.
+/// Runs `prp` with `words` and `input` on node 1 under each limit. What it prints has `expected`,
+/// or it says why not. Some runs succeed, and some fail.
 fn walk(words: &[&str], input: &str, expected: &str) {
     let topology = Topology::pair();
     let _routers: Vec<_> =

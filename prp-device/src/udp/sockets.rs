@@ -277,8 +277,8 @@ impl Sockets {
         sent
     }
 
-    /// What the kernel's `error` says of what was to leave for `to` from the own address `own`: that
-    /// no route leads there, or something about that datagram alone.
+    /// What the kernel's `error` says of what was to leave for `to` from the own address `own`:
+    /// that no route leads there, or something about that datagram alone.
     #[cold]
     pub(super) fn refusal(&self, own: usize, to: SocketAddr, error: &io::Error) -> Refusal {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);

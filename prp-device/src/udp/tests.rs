@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use super::node_port::HANDED_ON_LEN;
 use super::*;
+use crate::Refusal;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::geteuid;
 use prp_proto::addr::Port;

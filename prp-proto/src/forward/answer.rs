@@ -71,8 +71,8 @@ pub fn answer(
     Some(answer.back_to(frame.from))
 }
 
-/// What the client is told whose request `frame` is, which was dropped for `dropped`: that no usable
-/// way leads on from here, and why. None for all else.
+/// What the client is told whose request `frame` is, which was dropped for `dropped`: that no
+/// usable way leads on from here, and why. None for all else.
 pub fn no_onward_route(
     forwarder: &Forwarder,
     frame: &Frame<'_>,

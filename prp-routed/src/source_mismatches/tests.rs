@@ -20,6 +20,7 @@ fn table(text: &str) -> Table {
         index: 1000,
         mac: MacAddr::ZERO,
         loopback: false,
+        mtu: 1500,
     };
     Table::load(&settings, &[device("eth0"), device("eth1")]).expect("no mistake")
 }

@@ -6,6 +6,7 @@
 //! each of two had some, neither would be the steward. A router, which has the first alone, is the
 //! steward itself.
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};

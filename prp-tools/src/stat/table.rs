@@ -84,8 +84,8 @@ fn row(connection: &Connection, process: &Process, names: &Names) -> Row {
     ]
 }
 
-/// Returns what is known beside the columns: times in milliseconds, sizes in bytes, unless a unit is
-/// there.
+/// Returns what is known beside the columns: times in milliseconds, sizes in bytes, unless a unit
+/// is there.
 fn more(c: &Connection) -> String {
     let milliseconds = |time: Option<f64>| time.map_or(0.0, |time| time * 1e3);
     let agreed = c.agreed_mss.filter(|agreed| *agreed != c.mss);

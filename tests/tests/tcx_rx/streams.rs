@@ -49,7 +49,9 @@ fn connected(settings: &str, prefix: &[&str]) -> (Puppet, Puppet) {
     need_tcx_rx(&End::of(2));
     let (mut client, mut server) = (puppet(1), puppet_by(2, prefix));
     // Elsewhere a process does not poll beside others that compute, and no slow flow opens a path.
-    [&mut client, &mut server].map(|puppet| puppet.ok("assume_idle"));
+    for puppet in [&mut client, &mut server] {
+        puppet.ok("assume_idle");
+    }
     stream::connect(&mut client, &mut server, "2:80", settings);
     (client, server)
 }

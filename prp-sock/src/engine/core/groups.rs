@@ -20,7 +20,7 @@ pub(crate) struct NodeShare {
     /// The ports that this process owns.
     pub(crate) claims: PortClaims,
     /// Our claim to answer for ports that no process owns.
-    pub(super) steward: StewardClaim,
+    pub(in crate::engine) steward: StewardClaim,
     pub(super) owners: OwnerProbe,
     /// For the node's router, if it has one.
     pub(in crate::engine) ledger: Option<Ledger>,
