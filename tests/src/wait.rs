@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use prp_device::Sent;
+use prp_device::{Refusal, Sent};
 
 /// Time limit for an event that must happen. It is long, since only a failure reaches it.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -25,16 +25,16 @@ pub fn until<T>(what: impl Display, mut condition: impl FnMut() -> Option<T>) ->
     }
 }
 
-/// Calls `send` until the device accepts a frame. Its socket is full while the kernel delays the
-/// transmission, since other processes use the processor.
+/// Calls `send` until the device accepts a frame, or loses it. Its socket is full while the kernel
+/// delays the transmission, since other processes use the processor.
 ///
 /// # Panics
-/// As [`until`]; also if the device accepts nothing without being full, or if the kernel refuses a
-/// frame.
+/// As [`until`]; also if the device accepts nothing without being full, or if a frame is too big.
 pub fn until_taken(mut send: impl FnMut() -> Sent) -> Sent {
     until("room in the device", || {
         let sent = send();
-        assert!((sent.done > 0 || sent.full) && sent.refused.is_none(), "{sent:?}");
-        (sent.done > 0).then_some(sent)
+        let is_too_big = sent.refused.is_some_and(Refusal::is_too_big);
+        assert!((sent.gone() > 0 || sent.full) && !is_too_big, "{sent:?}");
+        (sent.gone() > 0).then_some(sent)
     })
 }

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use prp_device::raw::{CaptureLengths, CaptureSocket, CapturedFrame};
 use prp_device::{
-    FrameIo, KernelDevice, Managed, Outgoing, PacketDevice, PortFilter, Sent, XdpTx, interfaces,
+    FrameIo, KernelDevice, Managed, Outgoing, PacketDevice, PortFilter, Refusal, Sent, XdpTx,
+    interfaces,
 };
 use prp_proto::time::Instant;
 use prp_sock::{NodeId, Port};
@@ -158,7 +159,7 @@ impl Sender {
             let mut at = 0;
             while at < BATCH {
                 let rest = frames[at..].iter().map(|f| [&f[..14], &f[14..22], &[][..], &f[22..]]);
-                at += until_taken(|| self.device.send(Outgoing::Batch(&mut rest.clone()))).done;
+                at += until_taken(|| self.device.send(Outgoing::Batch(&mut rest.clone()))).gone();
             }
             self.receive_from(first);
         }
@@ -545,5 +546,5 @@ fn link__that_is_down_or_smaller_is_left_and_returned_to() {
     from.service(SERVICE_INTERVAL);
     let big = [frame(0), frame(1)];
     let sent = send(&mut from.device, &big);
-    assert!(sent.too_big, "the kernel says so: {sent:?}");
+    assert_eq!(sent.refused, Some(Refusal::TOO_BIG), "the kernel says so");
 }

@@ -168,7 +168,7 @@ impl Source {
         while at < frames.len() {
             let rest = frames[at..].iter().map(|f| [&f[..], &[], &[], &[]]);
             let sent = until_taken(|| self.device.send(Outgoing::Batch(&mut rest.clone())));
-            assert!(sent.lost == 0, "{sent:?}");
+            assert!(sent.lost == 0 && sent.refused.is_none(), "{sent:?}");
             at += sent.done;
         }
     }
