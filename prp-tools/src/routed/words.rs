@@ -49,7 +49,21 @@ fn hops(list: &Value) -> String {
     hops.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// What the kernel refused to send by a device, by its error.
+fn refusals(device: &mut Value) {
+    let Some(refused) = device.get_mut("refused") else { return };
+    let Value::Object(counts) = &*refused else { return };
+    let word = |(name, frames): (&String, &Value)| {
+        format!("{} {frames}", name.strip_prefix("refused_").unwrap_or(name))
+    };
+    let words: Vec<_> = counts.iter().map(word).collect();
+    *refused = if words.is_empty() { Value::Null } else { words.join(", ").into() };
+}
+
 fn status(map: &mut Map<String, Value>) {
+    if let Some(Value::Array(devices)) = map.get_mut("devices") {
+        devices.iter_mut().for_each(refusals);
+    }
     let Some(kernel) = map.get_mut("kernel_forwarding") else { return };
     if let Ok(status) = serde_json::from_value::<KernelStatus>(kernel.clone()) {
         *kernel = status.to_string().into();
@@ -84,6 +98,16 @@ mod tests {
             render(reload)
                 .contains("\nnode  before  after\n2             2 02:00:00:00:00:02 eth0\n")
         );
+    }
+
+    #[test]
+    fn render__what_was_refused_by_its_error() {
+        let device = |refused| json!({"device": "eth0", "refused": refused});
+        let refused = json!({"refused_eperm": 3, "refused_enobufs": 1});
+        let status = json!({"node": 1, "devices": [device(json!({})), device(refused)]});
+        let text = render(status);
+        assert!(text.contains("eth0    -\neth0    "), "{text}");
+        assert!(text.contains("eperm 3") && text.contains("enobufs 1"), "{text}");
     }
 
     #[test]
