@@ -170,8 +170,9 @@ fn of_size(
         "{unit} of {full} bytes do not get to {title} and back, those of {mtu} do: a link on the \
          way has a smaller MTU"
     );
-    // A Linux device takes a VLAN tag more than its MTU, and a switch may not.
-    let stated = if headers == 0 { mtu - VLAN_TAG } else { mtu };
+    // A Linux device takes a VLAN tag more than its MTU, and a switch may not. MTUs are round.
+    let is_with_tag = headers == 0 && (mtu - VLAN_TAG).is_multiple_of(10);
+    let stated = if is_with_tag { mtu - VLAN_TAG } else { mtu };
     let fix =
         format!("mtu={stated} for {title} in the prphosts of both ends, or a larger MTU there");
     Ok(Some(Finding::fault("mtu_hole", cause, &fix)))
