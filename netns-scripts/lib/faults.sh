@@ -1,11 +1,12 @@
 # shellcheck shell=bash
-# Links with faults or a delay. In the middle of each is a program (tests/src/bin/wire.rs) that takes
-# frames from one device and gives them to another, and on the way loses, repeats and changes some,
-# and delays all.
+# Links with faults or a delay. In the middle of each is a program (tests/src/bin/wire.rs) that
+# takes frames from one device and gives them to another, and on the way loses, repeats and changes
+# some, and delays all.
 # A program, because netem and what else the kernel could do it with are not in every kernel, and
 # loading a program into it takes root.
 #
-#   BASE/INSTANCE/faults      what the wire does: loss=1% dup=0% reorder=0% corrupt=0% delay=0us jitter=0us seed=7
+#   BASE/INSTANCE/faults      what the wire does:
+#                             loss=1% dup=0% reorder=0% corrupt=0% delay=0us jitter=0us seed=7
 #   BASE/INSTANCE/counters    the faults in force, and what it has done
 #
 # The faults affect all traffic of the link, also TCP's. So frames must leave the nodes as on a real
