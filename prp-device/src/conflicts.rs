@@ -8,10 +8,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use caps::{CapSet, Capability};
-use nix::sys::socket::{SockFlag, SockProtocol};
+use nix::sys::socket::SockFlag;
 
+use crate::chains::{ChainHook, device_chains};
 use crate::device_state;
-use crate::netlink::{self, NETWORK, attribute, text, u32_at};
+use crate::netlink::{self, NETWORK, text, u32_at};
 use crate::sys::bpf::query::programs_at_egress;
 use crate::sys::packet::NO_FRAMES;
 
@@ -24,15 +25,6 @@ const ALL_PROTOCOLS: u16 = 3;
 
 /// The queueing discipline that is none: what virtual links have.
 const NO_QUEUE: &str = "noqueue";
-
-// From linux/netfilter/nfnetlink.h, nf_tables.h and linux/netfilter.h.
-const NEW_CHAIN: u16 = 10 << 8 | 3;
-const GET_CHAIN: u16 = 10 << 8 | 4;
-const OF_DEVICES: [u8; 4] = [5, 0, 0, 0];
-const HOOK: u16 = 4;
-const HOOK_NUMBER: u16 = 1;
-const INGRESS: [u8; 4] = 0u32.to_be_bytes();
-const EGRESS: [u8; 4] = 1u32.to_be_bytes();
 
 /// The queueing disciplines that are none, but places for filters of what a device receives.
 const AT_INGRESS: [&str; 2] = ["ingress", "clsact"];
@@ -60,7 +52,7 @@ pub(super) fn ensure_no_egress_hooks(
     let socket = netlink::open(NETWORK, 0, SockFlag::empty())?;
     let is_none = device_state::mtu(&socket, index)? == mtu
         && programs_at_egress(index)? == 0
-        && !has_rules(EGRESS)?
+        && !has_rules(ChainHook::Egress)?
         && kinds(&socket, index)?.are_none()
         && listeners(&fs::read_to_string(SOCKETS)?, index).into_iter().all(is_reached);
     if is_none { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
@@ -80,7 +72,7 @@ pub(super) fn ensure_no_ingress_hooks(index: u32, mtu: u32) -> io::Result<()> {
     }
     let socket = netlink::open(NETWORK, 0, SockFlag::empty())?;
     let is_none = device_state::mtu(&socket, index)? == mtu
-        && !has_rules(INGRESS)?
+        && !has_rules(ChainHook::Ingress)?
         && kinds(&socket, index)?.at_ingress == 0;
     if is_none { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
@@ -94,25 +86,8 @@ fn kinds(socket: &OwnedFd, index: u32) -> io::Result<Kinds> {
 }
 
 /// Whether nftables has a chain at `hook` of any device.
-fn has_rules(hook: [u8; 4]) -> io::Result<bool> {
-    let socket = match netlink::open(SockProtocol::NetlinkNetFilter, 0, SockFlag::empty()) {
-        // Not in this kernel.
-        Err(e) if e.raw_os_error() == Some(libc::EPROTONOSUPPORT) => return Ok(false),
-        socket => socket?,
-    };
-    netlink::ask(socket.as_fd(), GET_CHAIN, &OF_DEVICES)?;
-    let mut any = false;
-    match netlink::answer(&socket, |kind, body| any |= kind == NEW_CHAIN && is_at(hook, body)) {
-        // Nor is that.
-        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(false),
-        answer => answer.map(|()| any),
-    }
-}
-
-/// Whether the chain that a message of the kernel's is about is at `hook` of a device.
-fn is_at(hook: [u8; 4], body: &[u8]) -> bool {
-    let its = attribute(body.get(OF_DEVICES.len()..).unwrap_or_default(), HOOK);
-    its.and_then(|its| attribute(its, HOOK_NUMBER)) == Some(&hook)
+fn has_rules(hook: ChainHook) -> io::Result<bool> {
+    Ok(device_chains()?.iter().any(|chain| chain.hook == hook))
 }
 
 /// The queueing disciplines of a device.
@@ -192,21 +167,6 @@ mod tests {
         for cut in 0..60 {
             assert!(!kinds(&qdisc(7, "noqueue")[..cut]).are_none());
         }
-    }
-
-    #[test]
-    fn is_at__by_the_number_of_its_hook() {
-        let chain = |hook: u32| {
-            // As attributes lie in each other: length and kind before each.
-            let number = [&[8, 0, HOOK_NUMBER as u8, 0][..], &hook.to_be_bytes()].concat();
-            let nested = HOOK | 0x8000;
-            message(NEW_CHAIN, &OF_DEVICES, &[(1, b"t\0"), (nested, &number)])
-        };
-        let at = |hook, packet: &[u8]| messages(packet).any(|(_, body)| is_at(hook, body));
-        let at_egress = |packet: &[u8]| at(EGRESS, packet);
-        assert!(at_egress(&chain(1)) && !at(INGRESS, &chain(1)));
-        assert!(!at_egress(&chain(0)) && at(INGRESS, &chain(0)));
-        assert!(!at_egress(&message(NEW_CHAIN, &OF_DEVICES, &[(1, b"t\0")])), "at no hook");
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub mod assembler;
 #[cfg(feature = "raw")]
 mod capture;
 mod carrier;
+mod chains;
 #[cfg(feature = "fast-paths")]
 mod conflicts;
 mod cpu_contention;
@@ -76,6 +77,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 pub use carrier::{Carrier, LinkState};
+pub use chains::{ChainHook, DeviceChain, device_chains};
 pub use cpu_contention::CpuContention;
 pub use device_io::DeviceIo;
 pub use device_state::{DeviceState, device_of_socket, device_states};

@@ -5,12 +5,14 @@ mod finding;
 mod node_port;
 mod process;
 mod processes;
+mod report;
 mod route;
 mod router;
 
 use std::path::PathBuf;
 
 use clap::Args;
+use prp_node::counted;
 use prp_routed::check::{self, HostsScope};
 use prp_sock::HostsFile;
 use serde::Serialize;
@@ -27,13 +29,19 @@ use finding::{Finding, Severity};
 /// fault and no warning, and else with 1.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
-  prp doctor                 this machine
-  prp doctor beta            and the way to node beta, where prp-routed runs
-  prp doctor --json beta     for programs
+  prp doctor                       this machine
+  prp doctor beta                  and the way to node beta, where prp-routed runs
+  prp doctor --all                 and the ways to all nodes of prphosts
+  prp doctor --json beta           for programs
+  prp doctor beta --report file    for a bug report: what is found, and what it was found in
 "))]
 pub(crate) struct DoctorArgs {
-    /// The node to reach: a name or number in prphosts
-    node: Option<String>,
+    /// The nodes to reach: names or numbers in prphosts
+    #[arg(value_name = "NODE")]
+    nodes: Vec<String>,
+    /// All other nodes of prphosts
+    #[arg(short, long, conflicts_with = "nodes")]
+    all: bool,
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
@@ -43,6 +51,10 @@ pub(crate) struct DoctorArgs {
     /// Print all of it as JSON
     #[arg(long)]
     json: bool,
+    /// Write a file for a bug report, which must not be there yet; `-` is standard output. It has
+    /// what was found, prphosts, devices, connections, and what prp-routed says. It has no payload
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quiet", "json"])]
+    report: Option<PathBuf>,
     /// Calls bpf(2), which a filter of system calls may answer by ending the process
     #[arg(long, hide = true)]
     call_bpf: bool,
@@ -72,36 +84,72 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         let report = DoctorReport { faults, warnings, findings: &found };
         print_json(&report, true)?;
     } else {
-        found.iter().try_for_each(print_line)?;
-        print_line(format_args!("{faults} faults, {warnings} warnings"))?;
+        let counts = format!("{}, {}", counted(faults, "fault"), counted(warnings, "warning"));
+        let lines = found.iter().map(ToString::to_string).chain([counts]);
+        let text = lines.collect::<Vec<_>>().join("\n");
+        match &args.report {
+            Some(file) if file.as_os_str() == "-" => {
+                return print_line(report::text(&hosts_path(args), &text));
+            }
+            Some(file) => report::write(file, &report::text(&hosts_path(args), &text))?,
+            None => {}
+        }
+        print_line(text)?;
     }
-    if faults + warnings == 0 {
+    if faults + warnings == 0 || args.report.is_some() {
         return Ok(());
     }
     // It has been said what there is.
     Err(Failure::new(Code::Failed, ""))
 }
 
+/// The prphosts it goes by.
+fn hosts_path(args: &DoctorArgs) -> PathBuf {
+    hosts::path_or_default(args.hosts.as_deref())
+}
+
 /// All that is found, in the order in which it was searched for.
 fn examine(args: &DoctorArgs) -> Vec<Finding> {
-    let path = hosts::path_or_default(args.hosts.as_deref());
+    let path = hosts_path(args);
     let is_udp = hosts::load(&path).is_ok_and(|file| is_all_udp(&file));
     let mut found = process::findings(is_udp);
     let may_send = found.iter().all(|finding| finding.kind != "privilege_raw");
     let report = check::hosts(&path, HostsScope::Here);
     found.extend(report.faults.iter().map(|f| Finding::of_check("prphosts", Severity::Fault, f)));
     found.extend(report.notes.iter().map(|n| Finding::of_check("prphosts", Severity::Warning, n)));
-    found.extend(router::findings());
-    found.extend(processes::findings());
-    let Ok(file) = hosts::load(&path) else { return found };
-    found.extend(devices::findings(&file));
-    found.extend(node_port::findings(&file));
-    if let Some(node) = &args.node
-        && (is_udp || may_send)
-    {
-        found.extend(route::findings(node, args.hosts.as_deref()));
+    let mut rest = router::findings();
+    rest.extend(processes::findings());
+    if let Ok(file) = hosts::load(&path) {
+        rest.extend(devices::findings(&file));
+        rest.extend(node_port::findings(&file));
+        if is_udp || may_send {
+            // A device by which nothing goes is the cause of all that is found of the nodes behind.
+            let is_faulty =
+                |device: &str| report.faults.iter().any(|fault| names(&fault.what, device));
+            rest.extend(route::findings(&nodes(args, &file), &path, is_faulty));
+        }
     }
+    let is_said = |finding: &Finding| {
+        let mut said = report.faults.iter().chain(&report.notes);
+        said.any(|said| finding.cause.contains(&said.what))
+    };
+    found.extend(rest.into_iter().filter(|finding| !is_said(finding)));
     found
+}
+
+/// Whether a text has `name` as one of its words.
+fn names(text: &str, name: &str) -> bool {
+    text.split_whitespace().any(|word| word == name)
+}
+
+/// The nodes to which the way is examined.
+fn nodes(args: &DoctorArgs, file: &HostsFile) -> Vec<String> {
+    if !args.all {
+        return args.nodes.clone();
+    }
+    let local = hosts::find(file, "self").ok();
+    let entries = file.hosts().entries().map(|entry| entry.node());
+    entries.filter(|node| Some(*node) != local).map(|node| node.to_string()).collect()
 }
 
 /// Whether UDP carries all that this prphosts leads to: no line names a device.

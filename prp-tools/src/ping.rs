@@ -1,5 +1,6 @@
 //! `prp ping`: is a node there, and how far away? It prints as iputils' ping does.
 
+mod list;
 mod tally;
 
 use std::path::PathBuf;
@@ -30,21 +31,29 @@ const SHORTEST: Duration = Duration::from_millis(2);
 /// A flood sends at least so often, answers or not, as iputils does.
 const FLOOD_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Ask a node whether it is there; its prp-routed answers.
+/// Ask nodes whether they are there; their prp-routed answers.
 ///
 /// A node answers when prp-routed runs on it, whatever else does. Goes on until Ctrl-C, or as long
 /// as --count and --deadline say, and prints a summary. Ends well if any answer came, and with
 /// --count and --deadline if all --count of them came in time.
+///
+/// Several nodes are asked --count times each (3), and listed with their paths and round-trip
+/// times. It ends well if each has answered.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp ping beta                   an echo a second, until Ctrl-C
   prp ping -c 100 -i 0.01 beta    a hundred, ten milliseconds apart
   prp ping -c 4 -s 8000 beta      does the way take large frames?
   prp ping -c 10000 -f beta       as fast as answers come: how many are lost?
+  prp ping --all                  a list of all nodes of prphosts, and which are there
 "))]
 pub(crate) struct PingArgs {
-    /// The node: a name or number in prphosts
-    node: String,
+    /// The node, or several: names or numbers in prphosts
+    #[arg(value_name = "NODE", required_unless_present = "all")]
+    nodes: Vec<String>,
+    /// All other nodes of prphosts
+    #[arg(long, conflicts_with_all = ["nodes", "flood", "date", "outstanding", "quiet"])]
+    all: bool,
     /// How often to ask [default: until Ctrl-C]
     #[arg(short, long, value_name = "N", value_parser = number::<u32>(1..=u32::MAX.into()))]
     count: Option<u32>,
@@ -97,7 +106,8 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
     args.check_rate()?;
     let signals = Signals::watch().map_err(|e| Failure::local("waiting for signals", &e))?;
     let mut prober = Prober::open(args.hosts.as_deref())?;
-    let node = prober.resolve(&args.node)?;
+    let [only] = &args.nodes[..] else { return list(&mut prober, args) };
+    let node = prober.resolve(only)?;
     let keeps_answers = args.json && !args.quiet;
     let tally = Tally::new(node, prober.name(node), prober.is_udp(node), keeps_answers);
     if !args.json {
@@ -131,6 +141,20 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Asks several nodes, and lists them.
+fn list(prober: &mut Prober, args: &PingArgs) -> Result<(), Failure> {
+    if args.flood || args.date || args.outstanding || args.quiet {
+        let text = "several nodes have a line each when it is over: no -f, -D, -O or -q";
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let nodes = if args.all {
+        prober.others()
+    } else {
+        args.nodes.iter().map(|name| prober.resolve(name)).collect::<Result<_, _>>()?
+    };
+    list::run(prober, nodes, args).map_err(|failure| failure.with_lacks(prober.hosts()))
 }
 
 /// Sends echoes and takes answers down until enough have been sent, or the time is up.
@@ -178,7 +202,7 @@ fn answered(
     args: &PingArgs,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
-    let routers = reply.routers.saturating_sub(Flags::MAX_HOPS - args.routers);
+    let routers = args.passed(reply);
     let from = prober.name(reply.from);
     let again = tally.note(reply, routers, &from);
     if !args.prints_lines() {
@@ -230,6 +254,11 @@ fn line(from: &str, reply: &ProbeReply, len: usize, routers: u8, again: bool) ->
 }
 
 impl PingArgs {
+    /// The routers that the echo of an answer has passed, or the answer.
+    fn passed(&self, reply: &ProbeReply) -> u8 {
+        reply.routers.saturating_sub(Flags::MAX_HOPS - self.routers)
+    }
+
     /// Whether there is a line for each answer.
     fn prints_lines(&self) -> bool {
         !self.json && !self.quiet

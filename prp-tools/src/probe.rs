@@ -45,6 +45,8 @@ pub(crate) struct Prober {
     file: HostsFile,
     forwarder: Forwarder,
     devices: Vec<PacketDevice>,
+    /// The names of those.
+    names: Vec<String>,
     /// The device after those.
     udp: Option<UdpProbe>,
     presence: OwnReplies,
@@ -118,11 +120,13 @@ impl Prober {
         ours.extend(udp_device);
         let forwarder = Forwarder::new(hosts.ethertype(), routes, ours);
         let (id, started) = (std::process::id(), Instant::now());
+        let names = names.into_iter().map(|(name, _)| name).collect();
         let replies = VecDeque::new();
         Ok(Self {
             file,
             forwarder,
             devices,
+            names,
             udp,
             presence: OwnReplies::new(local)?,
             no_ethernet,
@@ -140,7 +144,7 @@ impl Prober {
         let node = hosts::find(&self.file, name)?;
         if node == self.forwarder.local() {
             let text = format!("{name}: that is this machine, which no frame leaves to reach");
-            return Err(Failure::new(Code::Failed, text));
+            return Err(Failure::new(Code::Usage, text));
         }
         Ok(node)
     }
@@ -153,6 +157,33 @@ impl Prober {
     /// The first node on the way to `node`.
     pub(crate) fn first_hop(&self, node: NodeId) -> Option<NodeId> {
         Some(self.forwarder.routes().lookup(node).next_hops().first()?.node)
+    }
+
+    /// The other nodes of prphosts.
+    pub(crate) fn others(&self) -> Vec<NodeId> {
+        let nodes = self.file.hosts().entries().map(|entry| entry.node());
+        nodes.filter(|node| *node != self.forwarder.local()).collect()
+    }
+
+    /// The device by which echoes to `node` leave first of all; none over UDP, and without a way.
+    pub(crate) fn device(&self, node: NodeId) -> Option<&str> {
+        let device = self.best_hop(node)?.device;
+        self.names.get(usize::from(device.0)).map(String::as_str)
+    }
+
+    /// That device, or `udp`, and the first node on the way if that is another.
+    pub(crate) fn path(&self, node: NodeId) -> Option<String> {
+        let hop = self.best_hop(node)?;
+        let device = self.device(node).unwrap_or("udp");
+        Some(match hop.node {
+            first if first == node => device.to_owned(),
+            first => format!("{device} via {first}"),
+        })
+    }
+
+    /// A node's name, if it has one.
+    pub(crate) fn bare_name(&self, node: NodeId) -> Option<&str> {
+        self.file.hosts().name(node)
     }
 
     /// Bytes of an echo with `padding` bytes of padding, without the Ethernet header.

@@ -1,8 +1,9 @@
 //! `prp doctor` finds every planted fault, and none on a healthy pair.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
@@ -19,6 +20,7 @@ prp_tests::main! {
         healthy__has_no_finding,
         healthy__has_no_finding_over_udp,
         machine__what_it_lacks_is_found,
+        machine__a_filter_is_found,
         prphosts__what_is_wrong_is_found,
         process__one_that_is_stopped_is_found,
         router__one_that_is_stopped_is_found,
@@ -31,7 +33,10 @@ prp_tests::main! {
         path__a_device_that_is_down_behind_a_router,
         path__an_mtu_hole_has_its_size,
         path__losses_are_found,
-        path__two_machines_of_one_number;
+        path__two_machines_of_one_number,
+        path__a_loop_and_a_device_that_is_down,
+        path__all_nodes,
+        report__has_what_a_bug_report_needs;
 }
 
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
@@ -140,6 +145,119 @@ fn machine__what_it_lacks_is_found() {
     assert_finds(&examine(&two, &[]), "prphosts", "eth0 is down");
     let absent = TempFile::new(two.hosts().replace("eth0", "eth7"));
     assert_finds(&examine_with(&two, absent.path()), "prphosts", "eth7");
+}
+
+/// The rule drops what comes from PRP: the machine that has it is told so, and the others are told
+/// where to look.
+fn machine__a_filter_is_found() {
+    if Command::new("nft").arg("--version").output().is_err() {
+        skip("nft");
+    }
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let _router = Router::start(&two, ROUTED);
+    for command in [
+        "add table netdev f",
+        "add chain netdev f c { type filter hook ingress device eth0 priority 0; }",
+        "add rule netdev f c ether type 0x88b5 drop",
+    ] {
+        two.run("nft", &[command]);
+    }
+    assert_finds(&examine(&two, &[]), "filter", "at eth0, c of table f, sees all that comes");
+    let report = examine(&one, &["2"]);
+    assert_finds(&report, "no_answer", "2 (node2) does not answer");
+    assert!(report.to_string().contains("nft list ruleset"), "{report:#}");
+    two.run("nft", &["delete table netdev f"]);
+    assert_eq!(bad(&examine(&two, &[])), []);
+    assert_eq!(bad(&examine(&one, &["2"])), []);
+}
+
+/// A router sends what is for node 3 back: the doctor names the command that finds the loop. Each
+/// cause is named once.
+fn path__a_loop_and_a_device_that_is_down() {
+    let topology = Topology::up("chain", ["3"]);
+    let (one, two) = (topology.node(1), topology.node(2));
+    let is_third = |line: &&str| line.starts_with("3 ") || line.starts_with("3\t");
+    let others = two.hosts();
+    let others = others.lines().filter(|line| !is_third(line)).chain(["3 via 1 node3"]);
+    let looped = TempFile::new(others.map(|line| format!("{line}\n")).collect::<String>());
+    let _router = Router::run(two.command_with_hosts(looped.path(), ROUTED));
+    let report = examine(&one, &["3"]);
+    let text = report["findings"].to_string();
+    assert!(text.contains("prp hosts check --all"), "{report:#}");
+    topology.link(1, Link::Down);
+    let report = examine(&one, &["2"]);
+    assert_finds(&report, "prphosts", "eth0 is down");
+    assert_eq!(bad(&report).len(), 1, "one cause: {report:#}");
+}
+
+/// All nodes of prphosts in place of one.
+fn path__all_nodes() {
+    let topology = Topology::up("chain", ["3"]);
+    let (one, two) = (topology.node(1), topology.node(2));
+    let routers = [Router::start(&one, ROUTED), Router::start(&two, ROUTED)];
+    let third = Router::start(&topology.node(3), ROUTED);
+    assert_eq!(bad(&examine(&one, &["--all"])), []);
+    drop(third);
+    // Its neighbour may have noticed, and says so.
+    let found = bad(&examine(&one, &["--all"]));
+    assert!(found.len() == 1 && found[0].1.contains("3 (node3)"), "{found:?}");
+    drop(routers);
+}
+
+/// A file for a bug report, which has the findings and what the programs say, and no payload.
+fn report__has_what_a_bug_report_needs() {
+    const SECRET: &str = "the-payload-of-a-connection";
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let _routers = [Router::start(&one, ROUTED), Router::start(&two, ROUTED)];
+    let mut server = two.command(prp());
+    let mut server = server
+        .args(["cat", "-l", "7000"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("topo runs");
+    wait::until("a listener", || {
+        two.run(prp().to_str().expect("text"), &["stat", "-lH"]).contains("LISTEN").then_some(())
+    });
+    let mut client = one.command(prp());
+    client.args(["cat", "2", "7000"]).stdin(Stdio::piped());
+    let mut client = client.spawn().expect("topo runs");
+    let mut input = client.stdin.take().expect("a pipe");
+    writeln!(input, "{SECRET}").expect("it is read");
+    wait::until("a connection", || {
+        one.run(prp().to_str().expect("text"), &["stat", "-H"]).contains("ESTAB").then_some(())
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("report");
+    let mut command = one.command(prp());
+    command.args(["doctor", "2", "--report"]).arg(&path);
+    let output = command.output().expect("topo runs");
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    for words in [
+        env!("CARGO_PKG_VERSION"),
+        "Linux",
+        "02:00:00:00:00:02",
+        "eth0",
+        "ESTAB",
+        "uptime",
+        "0 faults",
+    ] {
+        assert!(text.contains(words), "no {words:?} in {text}");
+    }
+    assert!(!text.contains(SECRET), "{text}");
+    // A file that is there is kept.
+    let mut command = one.command(prp());
+    command.args(["doctor", "--report"]).arg(&path);
+    let again = command.output().expect("topo runs");
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), text);
+    // Each end goes on until both have ended.
+    drop((input, server.stdin.take()));
+    client.wait().expect("a child");
+    server.wait().expect("a child");
 }
 
 /// No file, a mistake, a wrong device name, a wrong address, no line of its own, an address twice,

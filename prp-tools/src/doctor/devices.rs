@@ -4,7 +4,10 @@
 use std::fs;
 use std::net::SocketAddr;
 
-use prp_device::{DeviceState, IpAddress, device_states, ip_addresses};
+use prp_device::{
+    ChainHook, DeviceChain, DeviceState, IpAddress, device_chains, device_states, ip_addresses,
+};
+use prp_node::printable;
 use prp_sock::{HostsFile, Resolver};
 
 use super::finding::Finding;
@@ -28,6 +31,8 @@ pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
     let types = fs::read_to_string("/proc/thread-self/net/ptype").unwrap_or_default();
     let local = Resolver::by(file.clone()).and_then(|resolver| resolver.local_node()).ok();
     let own_mtu = local.and_then(|node| file.hosts().entry(node)?.mtu());
+    // Only with CAP_NET_ADMIN.
+    let chains = device_chains().unwrap_or_default();
     let named = |state: &&DeviceState| file.hosts().devices().any(|name| name == state.name);
     let mut found = Vec::new();
     for state in states.iter().filter(named).filter(|state| !state.loopback) {
@@ -35,6 +40,7 @@ pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
         found.extend(of_queue(state));
         found.extend(of_kind(state));
         found.extend(of_counters(&counters, &state.name));
+        found.extend(chains.iter().filter_map(|chain| of_chain(chain, &state.name)));
     }
     let own = local.map_or_else(Vec::new, |node| file.hosts().udp_addrs(node));
     let addresses = ip_addresses().unwrap_or_default();
@@ -91,6 +97,21 @@ fn of_counters(text: &str, name: &str) -> Option<Finding> {
         let cause = format!("{name} has had {received} errors in receiving, {sent} in sending");
         Finding::warning("device_errors", cause, "a cable or a port: `ethtool -S` says which")
     })
+}
+
+/// A chain of nftables that sees the frames of the device called `name`.
+fn of_chain(chain: &DeviceChain, name: &str) -> Option<Finding> {
+    let which = chain.devices.iter().any(|device| device == name).then_some(match chain.hook {
+        ChainHook::Ingress => "comes",
+        ChainHook::Egress => "leaves",
+    })?;
+    let (table, chain) = (printable(&chain.table), printable(&chain.name));
+    let cause = format!(
+        "a chain of nftables at {name}, {chain} of table {table}, sees all that {which} by it, and \
+         may drop PRP's frames"
+    );
+    let fix = format!("`nft list chain netdev {table} {chain}`: does it accept PRP's EtherType?");
+    Some(Finding::warning("filter", cause, &fix))
 }
 
 /// By the text of /proc/net/ptype: a protocol of the kernel that takes frames of our type.
@@ -151,6 +172,19 @@ mod tests {
             let state = DeviceState { qdisc: Some(qdisc.into()), ..eth0() };
             assert_eq!(of_queue(&state).is_some(), is_found, "{qdisc}");
         }
+    }
+
+    #[test]
+    fn of_chain__at_the_device() {
+        let chain = DeviceChain {
+            table: "f".into(),
+            name: "c\n".into(),
+            hook: ChainHook::Egress,
+            devices: vec!["eth0".into()],
+        };
+        let found = of_chain(&chain, "eth0").expect("it is at eth0");
+        assert!(found.cause.contains("c\\n of table f, sees all that leaves by it"), "{found:?}");
+        assert_eq!(of_chain(&chain, "eth1"), None);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! What the processes of this node have counted.
 
-use super::finding::Finding;
+use std::thread;
+use std::time::Duration;
+
+use super::finding::{Finding, Severity};
 use crate::stat::{ANSWER_TIMEOUT, Process, Snapshot};
 
 /// Segments sent again that are many: 5 % of them, and at least this number, since a few are lost
@@ -10,10 +13,34 @@ const MANY_REPEATS: u64 = 100;
 /// Frames dropped for one reason that are more than an accident.
 const MANY_DROPS: u64 = 10;
 
+/// What a process has counted since it started, and what may be over long since.
+const PASSING: [&str; 2] = ["overruns", "too_big"];
+
+/// How long it is waited for more of that.
+const OBSERVATION: Duration = Duration::from_secs(1);
+
 /// What is to be said of them.
 pub(super) fn findings() -> Vec<Finding> {
+    let found = of_all();
+    if !found.iter().any(|finding| PASSING.contains(&finding.kind)) {
+        return found;
+    }
+    thread::sleep(OBSERVATION);
+    of_all().into_iter().map(|finding| passed(finding, &found)).collect()
+}
+
+fn of_all() -> Vec<Finding> {
     let snapshot = Snapshot::take(ANSWER_TIMEOUT).unwrap_or_default();
     snapshot.processes.iter().flat_map(of_process).collect()
+}
+
+/// As `finding`, only a note where the count in it has not grown since `before`.
+fn passed(finding: Finding, before: &[Finding]) -> Finding {
+    if !PASSING.contains(&finding.kind) || !before.contains(&finding) {
+        return finding;
+    }
+    let cause = format!("{}; none in the last second", finding.cause);
+    Finding { severity: Severity::Note, cause, ..finding }
 }
 
 fn of_process(process: &Process) -> Vec<Finding> {
@@ -30,15 +57,20 @@ fn of_process(process: &Process) -> Vec<Finding> {
             let n = count("overruns");
             found.push(Finding::warning(
                 "overruns",
-                format!("{owner} has lost {n} frames at {name}: its receiving ring was full"),
-                "the process was stopped, or the machine had no processor for it",
+                format!(
+                    "{owner} has lost {n} frames at {name} since its start: its receiving ring was full"
+                ),
+                "a processor for it when frames come: it was stopped, or other programs had them all",
             ));
         }
         if count("too_big") > 0 {
             let n = count("too_big");
             found.push(Finding::warning(
                 "too_big",
-                format!("{owner} could not send {n} frames: {name} has a smaller MTU than before"),
+                format!(
+                    "{owner} could not send {n} frames since its start: {name} had a smaller MTU than \
+                     before"
+                ),
                 "`ip link set DEVICE mtu` as it was; lower MTUs before programs start",
             ));
         }
@@ -94,5 +126,16 @@ mod tests {
         process.devices = vec![Device { name: "eth0".into(), counters }];
         let kinds: Vec<_> = of_process(&process).iter().map(|finding| finding.kind).collect();
         assert_eq!(kinds, ["process_silent", "overruns", "too_big", "bad_crc"]);
+    }
+
+    #[test]
+    fn passed__is_what_has_not_grown() {
+        let of = |n: u64, kind| Finding::warning(kind, format!("{n} frames"), "more room");
+        let before = [of(3, "overruns"), of(7, "bad_crc")];
+        let same = passed(of(3, "overruns"), &before);
+        assert_eq!(same.severity, Severity::Note, "{same:?}");
+        for finding in [of(4, "overruns"), of(7, "bad_crc"), of(3, "too_big")] {
+            assert_eq!(passed(finding.clone(), &before), finding);
+        }
     }
 }

@@ -49,13 +49,30 @@ struct Answers {
     refusal: Option<ProbeReply>,
 }
 
-/// The findings about the route to the node called `name`.
-pub(super) fn findings(name: &str, hosts: Option<&Path>) -> Vec<Finding> {
-    examine(name, hosts).unwrap_or_else(|e| vec![Finding::fault("way", e.text(), "")])
+/// The findings about the routes to the nodes called `names`. Of a device with `is_faulty` it has
+/// been said that nothing goes by it.
+pub(super) fn findings(
+    names: &[String],
+    hosts: &Path,
+    is_faulty: impl Fn(&str) -> bool,
+) -> Vec<Finding> {
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let failed = |e: Failure| vec![Finding::fault("way", e.text(), "")];
+    let mut prober = match Prober::open(Some(hosts)) {
+        Ok(prober) => prober,
+        Err(e) => return failed(e),
+    };
+    let of_node = |name: &str| examine(&mut prober, name, &is_faulty).unwrap_or_else(failed);
+    names.iter().map(String::as_str).flat_map(of_node).collect()
 }
 
-fn examine(name: &str, hosts: Option<&Path>) -> Result<Vec<Finding>, Failure> {
-    let mut prober = Prober::open(hosts)?;
+fn examine(
+    prober: &mut Prober,
+    name: &str,
+    is_faulty: &impl Fn(&str) -> bool,
+) -> Result<Vec<Finding>, Failure> {
     let node = match prober.resolve(name) {
         Err(e) if e.is(Code::Unreachable) => {
             let (cause, fix) = prober.unknown(name);
@@ -65,10 +82,13 @@ fn examine(name: &str, hosts: Option<&Path>) -> Result<Vec<Finding>, Failure> {
     };
     let title = prober.name(node);
     let mut number = 0;
-    let small = ask(&mut prober, node, &mut number, ECHOES, 0)?;
+    let small = ask(prober, node, &mut number, ECHOES, 0)?;
     let answered = small.replies.iter().filter(|n| **n > 0).count();
+    if answered == 0 && small.refusal.is_none() && prober.device(node).is_some_and(is_faulty) {
+        return Ok(Vec::new());
+    }
     if answered == 0 {
-        return Ok(vec![unreached(&prober, node, small.refusal.as_ref())]);
+        return Ok(vec![unreached(prober, node, small.refusal.as_ref())]);
     }
     let mut found = Vec::new();
     let lost = small.replies.len() - answered;
@@ -82,9 +102,9 @@ fn examine(name: &str, hosts: Option<&Path>) -> Result<Vec<Finding>, Failure> {
         let fix = "give each its own number and hardware address; a cloned machine has both";
         found.push(Finding::fault("duplicate_node", cause, fix));
     }
-    found.extend(of_size(&mut prober, node, &mut number)?);
+    found.extend(of_size(prober, node, &mut number)?);
     if prober.is_udp(node) {
-        found.extend(of_trains(&mut prober, node, &mut number)?);
+        found.extend(of_trains(prober, node, &mut number)?);
     }
     Ok(found)
 }
@@ -97,32 +117,17 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
             let fix = "`nft list ruleset`, `tc filter show`, `tc qdisc show` and `ip route` here";
             return Finding::fault("not_sent", prober.refused(node, refusal), fix);
         }
-        let first = prober.first_hop(node).map(|hop| prober.name(hop)).unwrap_or_default();
-        let cause = format!(
-            "{title} does not answer: it is off, no prp-routed runs there, or frames are lost on \
-             the way by {first}"
-        );
-        let fix = "`prp doctor` on that node; `prp trace` says how far frames get. Are both \
-                    devices in one VLAN, and is the hardware address in prphosts right?";
-        if let Some(addr) = prober.udp_addr(node) {
-            let cause = format!(
-                "{title} does not answer over UDP: it is off, no program there uses PRP and no \
-                 prp-routed runs, or datagrams are lost on the way by {first}"
-            );
-            let (own, last) = (addr.port(), addr.port().saturating_add(UDP_PORTS - 1));
-            let fix = format!(
-                "`prp doctor` on that node; does a firewall accept the UDP ports of {first}, {own} \
-                 to {last}, and does prphosts have its IP address?"
-            );
-            return Finding::fault("no_answer", cause, &fix);
-        }
-        return Finding::fault("no_answer", cause, fix);
+        return unanswered(prober, node, &title);
     };
     let from = prober.name(reply.from);
     match reply.kind {
         NodeKind::TimeExceeded => {
             let cause = format!("frames to {title} cross too many routers, and end at {from}");
-            Finding::fault("loop", cause, "`prp hosts check --all DIR` finds loops")
+            Finding::fault(
+                "loop",
+                cause,
+                "`prp hosts check --all DIR`, with the prphosts of all nodes in DIR, finds loops",
+            )
         }
         NodeKind::TooBig => {
             let cause =
@@ -132,7 +137,10 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
         NodeKind::Unreachable | NodeKind::Echo | NodeKind::EchoReply => {
             let cause = format!("{from} has no way to {title}: {}", reply.no_way);
             let fix = match reply.no_way {
-                NoWay::NoRoute => "add a way to its prphosts, then `prp routed reload` there",
+                NoWay::NoRoute => {
+                    "add a way to its prphosts, then `prp routed reload` there; `prp hosts check \
+                     --all DIR`, with the prphosts of all nodes in DIR, says which"
+                }
                 NoWay::DeviceDown(_) | NoWay::RouterDown(_) => {
                     "`prp doctor` and `prp routed neighbours` on that node"
                 }
@@ -140,6 +148,41 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
             Finding::fault("no_way", cause, fix)
         }
     }
+}
+
+/// No node has answered.
+fn unanswered(prober: &Prober, node: NodeId, title: &str) -> Finding {
+    let first = prober.first_hop(node).unwrap_or(node);
+    let (by, routes) = if first == node {
+        (String::new(), "")
+    } else {
+        let routes = " `prp hosts check --all DIR`, with the prphosts of all nodes in DIR, finds \
+                      loops and lines that are missing.";
+        (format!(" by {}", prober.name(first)), routes)
+    };
+    let Some(addr) = prober.udp_addr(node) else {
+        let cause = format!(
+            "{title} does not answer: it is off, no prp-routed runs there, or frames are lost on \
+             the way{by}"
+        );
+        let fix = format!(
+            "`prp doctor` on that node; `prp trace` says how far frames get.{routes} Are both \
+             devices in one VLAN, is the hardware address in prphosts right, and does a filter \
+             drop the EtherType: `nft list ruleset` on both ends, the switch, the hypervisor?"
+        );
+        return Finding::fault("no_answer", cause, &fix);
+    };
+    let cause = format!(
+        "{title} does not answer over UDP: it is off, no program there uses PRP and no prp-routed \
+         runs, or datagrams are lost on the way{by}"
+    );
+    let (own, last) = (addr.port(), addr.port().saturating_add(UDP_PORTS - 1));
+    let first = prober.name(first);
+    let fix = format!(
+        "`prp doctor` on that node; does a firewall (`nft list ruleset`) accept the UDP ports of \
+         {first}, {own} to {last}, and does prphosts have its IP address?{routes}"
+    );
+    Finding::fault("no_answer", cause, &fix)
 }
 
 /// Whether the largest frames get through that both ends would send; else how large they may be.

@@ -36,7 +36,7 @@ pub(super) struct Tally {
 
 /// How long answers took, in seconds.
 #[derive(Copy, Clone, Debug, Default)]
-struct Times {
+pub(super) struct Times {
     count: u64,
     least: f64,
     most: f64,
@@ -81,7 +81,8 @@ pub(super) struct PingReport<'a> {
 }
 
 impl Times {
-    fn add(&mut self, time: f64) {
+    /// Takes down that an answer took `time` seconds.
+    pub(super) fn add(&mut self, time: f64) {
         self.least = if self.count == 0 { time } else { self.least.min(time) };
         self.most = self.most.max(time);
         self.count += 1;
@@ -89,8 +90,13 @@ impl Times {
         self.squares += time * time;
     }
 
+    /// How many there are.
+    pub(super) const fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Least, mean, greatest, and the standard deviation; `None` where there are none.
-    fn figures(&self) -> Option<[f64; 4]> {
+    pub(super) fn figures(&self) -> Option<[f64; 4]> {
         let count = self.count as f64;
         let mean = self.sum / count;
         // Rounding may leave less than nothing.

@@ -147,6 +147,7 @@ fn of_routers(one: &Node<'_>, two: &Node<'_>, printed: &mut Printed) {
     let mut run = |name: &str, words: &[&str]| printed.run(one.command(prp()), name, words);
     run("ping", &["-c", "2", "-i", "0.01", "2"]);
     run("ping", &["-q", "-c", "2", "-i", "0.01", "2"]);
+    run("ping", &["-c", "1", "--all"]);
     run("trace", &["-q", "1", "2"]);
     run("doctor", &["2"]);
     for what in ["status", "routes", "neighbours", "counters", "metrics"] {
