@@ -29,6 +29,22 @@ pub(crate) fn number<T: TryFrom<u64>>(
     }
 }
 
+/// Reads a number of bytes, 1 or more: `4096`, `100M`. `K`, `M`, `G` and `T` are powers of 1024.
+pub(crate) fn size(text: &str) -> Result<u64, &'static str> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[number.len()..] {
+        "" => Some(0),
+        "k" | "K" => Some(10),
+        "m" | "M" => Some(20),
+        "g" | "G" => Some(30),
+        "t" | "T" => Some(40),
+        _ => None,
+    };
+    let bytes = shift.zip(number.parse::<u64>().ok());
+    let bytes = bytes.and_then(|(shift, number)| number.checked_mul(1 << shift));
+    bytes.filter(|bytes| *bytes > 0).ok_or("expected a whole number of bytes, such as 4096 or 100M")
+}
+
 /// Any whole number that `T` has room for.
 pub(crate) fn any<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
     let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<T>());
@@ -92,6 +108,18 @@ mod tests {
         }
         let many = "expected a whole number, 1 or more".to_owned();
         assert_eq!(number::<u64>(1..=u64::MAX)("0"), Err(many));
+    }
+
+    #[test]
+    fn size__takes_powers_of_1024() {
+        assert_eq!((size("4096"), size("3k")), (Ok(4096), Ok(3072)));
+        assert_eq!(
+            (size("100M"), size("2G"), size("1T")),
+            (Ok(100 << 20), Ok(2 << 30), Ok(1 << 40))
+        );
+        for text in ["", "M", "0", "0G", "-1", "1.5M", "1MB", "1 M", "99999999T"] {
+            assert!(size(text).is_err(), "{text:?}");
+        }
     }
 
     #[test]

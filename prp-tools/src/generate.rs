@@ -1,22 +1,54 @@
 //! `prp generate`: manual pages and shell completions, from the definitions of the arguments.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command, Subcommand};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::exit::{Failure, help};
+use crate::exit::{Code, Failure, help};
 
 /// The shells that Debian's users have; others can be had from the same definitions.
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
+/// The manual page of the file that all programs read.
+const PRPHOSTS: (&str, &str) = ("prphosts.5", include_str!("../man/prphosts.5"));
+
+/// What follows in each page: it is the same for all programs.
+const COMMON: &str = r#".SH ENVIRONMENT
+.TP
+.B PRP_HOSTS
+The prphosts in place of /etc/prphosts. A program with file capabilities ignores it.
+.TP
+.B PRP_NODE
+The number of this node, where prphosts does not tell.
+.TP
+.B PRP_RUN_DIR
+The folder with the sockets of prp\-routed in place of /run/prp.
+.TP
+.B PRP_FAST_PATHS
+.B off
+has all frames pass the packet sockets.
+.SH FILES
+.TP
+.I /etc/prphosts
+The nodes and the ways to them.
+.TP
+.I /run/prp
+The sockets of prp\-routed.
+.SH SEE ALSO
+"#;
+
+/// The pages that a reader may want beside one, with their sections.
+const OTHERS: [(&str, u8); 5] =
+    [("prp", 1), ("prp-doctor", 1), ("prp-hosts", 1), ("prp-routed", 8), ("prphosts", 5)];
+
 /// Write manual pages or shell completions of prp and prp-routed, for packages.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
-  prp generate man target/man                    prp.1, prp-cat.1, ..., prp-routed.8
+  prp generate man target/man                    prp.1, prp-cat.1, ..., prp-routed.8, prphosts.5
   prp generate completions target/completions    prp.bash, _prp, prp.fish, ...
 "))]
 pub(crate) struct GenerateArgs {
@@ -42,6 +74,11 @@ enum Artifact {
 
 /// Runs `prp generate`, with the definition of prp itself.
 pub(crate) fn run(args: &GenerateArgs, prp: Command) -> Result<(), Failure> {
+    let (Artifact::Man { folder } | Artifact::Completions { folder }) = &args.what;
+    if folder.as_os_str() == "-" {
+        let text = "-: several files are made: name a folder, or `./-` for one of that name";
+        return Err(Failure::new(Code::Usage, text));
+    }
     // The section of what only an administrator runs is 8.
     let programs = [(prp, "1"), (prp_routed::cli::command(), "8")];
     let (folder, done) = match &args.what {
@@ -53,6 +90,8 @@ pub(crate) fn run(args: &GenerateArgs, prp: Command) -> Result<(), Failure> {
 
 fn man(folder: &Path, programs: [(Command, &str); 2]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
+    let (name, text) = PRPHOSTS;
+    fs::write(folder.join(name), text)?;
     for (mut command, section) in programs {
         // `help` would have a page for every command once more.
         command = command.disable_help_subcommand(true);
@@ -66,8 +105,19 @@ fn man(folder: &Path, programs: [(Command, &str); 2]) -> io::Result<()> {
 /// The page of a command and those of its subcommands.
 fn pages(folder: &Path, command: &Command, section: &str) -> io::Result<()> {
     let man = Man::new(command.clone()).section(section);
-    man.render(&mut File::create(folder.join(man.get_filename()))?)?;
+    let name = man.get_filename();
+    let mut page = File::create(folder.join(&name))?;
+    man.render(&mut page)?;
+    writeln!(page, "{COMMON}{}", see_also(&name))?;
     command.get_subcommands().try_for_each(|inner| pages(folder, inner, section))
+}
+
+/// The others than the page in the file `name`, as a page refers to them.
+fn see_also(name: &str) -> String {
+    let others = OTHERS.iter().filter(|(other, section)| format!("{other}.{section}") != name);
+    let others =
+        others.map(|(other, section)| format!(".BR {} ({section})", other.replace('-', "\\-")));
+    others.collect::<Vec<_>>().join(",\n")
 }
 
 fn completions(folder: &Path, programs: [(Command, &str); 2]) -> io::Result<()> {

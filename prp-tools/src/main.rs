@@ -30,9 +30,12 @@ mod top;
 mod trace;
 
 use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use prp_node::limits::{self, NotingAllocator};
 
@@ -94,7 +97,7 @@ fn main() -> ExitCode {
         failure.print();
         return failure.into();
     }
-    let done = match Arguments::try_parse_from(routed::arguments(env::args_os())) {
+    let done = match parse(routed::arguments(env::args_os())) {
         Ok(arguments) => run(&arguments.command),
         // With colours where standard error is a terminal.
         Err(wrong) if wrong.use_stderr() => wrong.exit(),
@@ -107,6 +110,36 @@ fn main() -> ExitCode {
             failure.into()
         }
     }
+}
+
+/// The arguments in `words`.
+fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    let mut command = with_negative_numbers(Arguments::command());
+    let mut matches = command.try_get_matches_from_mut(words).map_err(without_tip)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
+}
+
+/// Has options take `-1` for a value, so that it is said what they expect instead.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let is_option = !arg.is_positional() && arg.get_action().takes_values();
+        arg.allow_negative_numbers(is_option)
+    });
+    command.mut_subcommands(with_negative_numbers)
+}
+
+/// Leaves out clap's tip to pass an option that is none as a value: no argument here would be one.
+fn without_tip(mut wrong: clap::Error) -> clap::Error {
+    if wrong.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::StyledStrs(tips)) = wrong.remove(ContextKind::Suggested)
+    {
+        let is_kept = |tip: &StyledStr| !tip.to_string().contains("as a value, use");
+        let kept: Vec<_> = tips.into_iter().filter(is_kept).collect();
+        if !kept.is_empty() {
+            wrong.insert(ContextKind::Suggested, ContextValue::StyledStrs(kept));
+        }
+    }
+    wrong
 }
 
 /// Prints the help or the version that was asked for.

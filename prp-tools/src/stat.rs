@@ -9,7 +9,7 @@ mod table;
 use std::time::Duration;
 use std::{io, thread};
 
-use clap::Args;
+use clap::{ArgAction, Args};
 
 use prp_node::status;
 
@@ -27,11 +27,11 @@ pub(crate) use snapshot::{Connection, Process, Snapshot};
 /// the kernel keeps from the user who started them.
 ///
 /// FILTER is as of ss: `state NAME`, `sport PORT`, `dport PORT`, `src NODE[:PORT]`,
-/// `dst NODE[:PORT]`, with `and` or nothing between them.
+/// `dst NODE[:PORT]`, with `and` or nothing between them. Ports may be compared: `dport ge 1024`.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp stat                              connections that are established or end
-  prp stat -l                           listeners
+  prp stat -l                           listeners; `-tlnp` is the same
   prp stat -a state estab dport 7000    those to port 7000
   prp stat -i dst beta                  more of each connection to node beta
   prp stat -w 1                         again every second
@@ -53,6 +53,9 @@ pub(crate) struct StatArgs {
     /// Names of nodes, from prphosts
     #[arg(short, long)]
     resolve: bool,
+    /// Streams, with numbers and processes: nothing else is shown anyway. As in `ss -tnp`
+    #[arg(short = 't', short_aliases = ['n', 'p'], action = ArgAction::Count)]
+    as_ss: u8,
     /// No line of headings
     #[arg(short = 'H', long)]
     no_header: bool,

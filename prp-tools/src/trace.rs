@@ -34,6 +34,13 @@ pub(crate) struct TraceArgs {
     /// Seconds to wait for an answer
     #[arg(short, long, value_name = "SECS", default_value = "1", value_parser = seconds)]
     wait: Duration,
+    /// The most routers and the node itself that are asked
+    #[arg(short = 'm', long, value_name = "N", default_value_t = Flags::MAX_HOPS + 1)]
+    #[arg(value_parser = number::<u8>(1..=u64::from(Flags::MAX_HOPS) + 1))]
+    max_hops: u8,
+    /// Numbers of nodes: they are there anyway, as in `traceroute -n`
+    #[arg(short = 'n', hide = true)]
+    numeric: bool,
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
@@ -79,7 +86,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
     let mut prober = Prober::open(args.hosts.as_deref())?;
     let node = prober.resolve(&args.node)?;
     let mut steps = Vec::new();
-    for routers in 0..=Flags::MAX_HOPS {
+    for routers in 0..args.max_hops {
         let step = ask(&mut prober, node, routers, args)?;
         if !args.json {
             print_line(step.line())?;

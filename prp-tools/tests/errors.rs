@@ -137,6 +137,22 @@ fn node__that_is_none_is_answered_with_those_that_there_are() {
 }
 
 #[test]
+fn option__that_is_none_is_no_value() {
+    for words in ["ping -x beta", "trace --bogus beta", "cat -y beta 7"] {
+        let done = Command::new(env!("CARGO_BIN_EXE_prp")).args(words.split(' ')).output();
+        let done = done.expect("it runs");
+        let text = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.code() == Some(2) && text.contains("unexpected argument"), "{text}");
+        assert!(!text.contains("as a value"), "{text}");
+    }
+    // A word that is nearly an option is still answered with that.
+    let mut done = Command::new(env!("CARGO_BIN_EXE_prp"));
+    done.args(["ping", "--cuont", "3", "beta"]);
+    let text = String::from_utf8(done.output().expect("it runs").stderr).expect("text");
+    assert!(text.contains("'--count'"), "{text}");
+}
+
+#[test]
 fn number__that_is_none_is_answered_with_the_range() {
     let (whole, port) = ("expected a whole number", "expected a port from ");
     check(
@@ -154,7 +170,7 @@ fn number__that_is_none_is_answered_with_the_range() {
             ("dump --udp-port 0", &["'0' for '--udp-port", port]),
             ("hosts generate chain x", &["'x' for '<NODES>'", "from 0 to 65535"]),
             ("hosts generate chain 1 --plan", &["chain 1: 2 to 17 nodes"]),
-            ("perf stream beta -n 10M", &["'10M' for '--bytes", whole]),
+            ("perf stream beta -n 10MB", &["'10MB' for '--bytes", whole]),
             ("hosts generate chain 3 --node x", &["'x' for '--node", whole]),
             ("hosts generate chain 3 --udp x", &["'x' for '--udp", "an IP address such as"]),
             ("hosts generate tree 2 x", &["'x' for '<DEPTH>'", whole]),
@@ -173,6 +189,8 @@ fn number__that_is_none_is_answered_with_the_range() {
             ("perf serve --port x", &["'x' for '--port", port]),
             ("perf stream beta --bytes 0", &["'0' for '--bytes", whole]),
             ("perf stream beta --streams x", &["'x' for '--streams", "from 1 to 4096"]),
+            ("trace -w -1 beta", &["'-1' for '--wait", "seconds greater than 0"]),
+            ("ping -c -1 beta", &["'-1' for '--count", whole]),
             ("perf sweep beta --time x", &["'x' for '--time", "expected a number of seconds"]),
             ("ping -c 0 beta", &["'0' for '--count", "from 1 to 4294967295"]),
             ("ping -s 99999 beta", &["'99999' for '--size", "from 0 to 60000"]),

@@ -39,13 +39,24 @@ fn man__pages_are_taken_without_warnings() {
     let pages = generate("man", &folder.path().join("new"));
     let names: Vec<_> =
         pages.iter().filter_map(|page| page.file_name()?.to_str().map(str::to_owned)).collect();
-    for name in ["prp.1", "prp-cat.1", "prp-perf-sweep.1", "prp-routed.8", "prp-routed-check.8"] {
+    for name in [
+        "prp.1",
+        "prp-cat.1",
+        "prp-perf-sweep.1",
+        "prp-routed.8",
+        "prp-routed-check.8",
+        "prphosts.5",
+    ] {
         assert!(names.iter().any(|n| n == name), "{name} is not among {names:?}");
     }
     for page in &pages {
         assert_eq!(complaints("groff", &["-man", "-z", "-ww", "-Kutf8", "-Tutf8"], page), "");
         let text = fs::read_to_string(page).expect("text");
-        assert!(text.contains(".SH SYNOPSIS"), "{}", page.display());
+        for section in ["ENVIRONMENT", "FILES", "SEE ALSO"] {
+            assert!(text.contains(&format!(".SH {section}")), "{section}: {}", page.display());
+        }
+        let is_program = page.extension().is_some_and(|section| section != "5");
+        assert_eq!(text.contains(".SH SYNOPSIS"), is_program, "{}", page.display());
     }
 }
 
@@ -78,4 +89,13 @@ fn generate__a_folder_that_cannot_be_made_is_named() {
     assert_eq!(done.status.code(), Some(1));
     let stderr = String::from_utf8_lossy(&done.stderr);
     assert!(stderr.contains("below") && stderr.lines().count() == 1, "{stderr}");
+}
+
+#[test]
+fn generate__a_folder_is_no_stream() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prp"));
+    let done = command.args(["generate", "completions", "-"]).current_dir(folder.path()).output();
+    assert_eq!(done.expect("it runs").status.code(), Some(2));
+    assert!(!folder.path().join("-").exists());
 }

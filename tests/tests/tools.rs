@@ -309,7 +309,7 @@ fn ping__counts_and_ends_with_a_summary() {
         .args(["--preserve-status", "-s", "INT", "0.5"])
         .arg(prp())
         .args(["ping", "-c", "9", "1"]);
-    assert_eq!(program::finish(command).0, Some(1), "oneself is no other node");
+    assert_eq!(program::finish(command).0, Some(2), "oneself is no other node");
 }
 
 fn ping__without_the_privilege_says_what_is_missing() {
@@ -425,7 +425,7 @@ fn stat__shows_both_ends_and_filters() {
     assert!(table.starts_with(head) && table.contains("LISTEN "), "{table}");
     assert!(table.contains("node2:7000") && table.contains("  prp("), "{table}");
     assert!(stat(&two, &["-H", "state", "time-wait"]).is_empty());
-    assert!(stat(&two, &["-s"]).starts_with("1 connections of 1 processes: ESTAB 1"));
+    assert!(stat(&two, &["-s"]).starts_with("1 connection of 1 process: ESTAB 1"));
     let metrics = stat(&two, &["--openmetrics"]);
     assert!(metrics.contains("# TYPE prp_accepted counter") && metrics.ends_with("# EOF\n"));
     check_openmetrics(&metrics);

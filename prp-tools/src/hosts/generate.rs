@@ -132,7 +132,11 @@ fn over_udp(nodes: u16, first: IpAddr) -> Result<String, Failure> {
 }
 
 fn write_all(last: u16, hosts: impl Fn(u16) -> String, folder: &Path) -> Result<String, Failure> {
-    std::fs::create_dir_all(folder).map_err(|e| Failure::writing(folder, &e))?;
+    // Only the last part of its name: another one that is not there may be misspelt.
+    match std::fs::create_dir(folder) {
+        Err(e) if !folder.is_dir() => return Err(Failure::writing(folder, &e)),
+        _ => {}
+    }
     for node in 1..=last {
         let path = folder.join(format!("prphosts.{node}"));
         std::fs::write(&path, hosts(node)).map_err(|e| Failure::writing(&path, &e))?;

@@ -38,6 +38,9 @@ pub(super) struct Report<S, R> {
 /// Of rounds that lie further apart than this, by their median, only that is said.
 const WIDE: f64 = 10.0;
 
+/// Reasons for drops that lose nothing: frames that had come before, and those of others.
+const NOT_LOST: [&str; 4] = ["duplicate", "not_our_mac", "not_our_node", "not_our_port"];
+
 /// A figure over several rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Figure {
@@ -103,13 +106,13 @@ impl BothEnds {
         self.client.cpu.total() + self.server.cpu.total()
     }
 
-    /// Repeats and drops, in words; `None` if there were none.
+    /// Repeats and what was lost, in words; `None` if there was none.
     pub(super) fn losses_text(&self) -> Option<String> {
         let repeats = self.client.retransmitted + self.server.retransmitted;
         let repeats = (repeats > 0).then(|| format!("{repeats} segments sent again"));
         let drops = |end: &'static str, outcome: &Outcome| {
-            let one = move |(why, n): (&String, &u64)| format!("{end} {why} {n}");
-            outcome.drops.iter().map(one).collect::<Vec<_>>()
+            let lost = outcome.drops.iter().filter(|(why, _)| !NOT_LOST.contains(&why.as_str()));
+            lost.map(|(why, n)| format!("{end} {why} {n}")).collect::<Vec<_>>()
         };
         let drops = [drops("client", &self.client), drops("server", &self.server)].concat();
         let all: Vec<String> = repeats.into_iter().chain(drops).collect();
@@ -199,6 +202,16 @@ mod tests {
     use tempfile::tempdir;
 
     use super::*;
+
+    #[test]
+    fn losses_text__has_what_was_lost_and_nothing_else() {
+        let drops = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 2)).collect();
+        let client = Outcome { drops: drops(&["duplicate", "not_our_port"]), ..Outcome::default() };
+        let ends = |server| BothEnds { client: client.clone(), server };
+        assert_eq!(ends(Outcome::default()).losses_text(), None);
+        let server = Outcome { drops: drops(&["bad_crc", "duplicate"]), ..Outcome::default() };
+        assert_eq!(ends(server).losses_text().as_deref(), Some("server bad_crc 2"));
+    }
 
     #[test]
     fn check_writable__leaves_everything_as_it_was() {

@@ -36,6 +36,7 @@ const BACKLOG: i32 = MAX_STREAMS as i32;
 #[command(after_help = crate::exit::help("\
   prp perf serve
   prp perf serve --port 7000 --tcp-port 0
+  prp perf serve --no-tcp    for --vs raw and PRP alone
 "))]
 pub(crate) struct ServeArgs {
     /// The PRP port to listen on (0: any free one)
@@ -45,6 +46,10 @@ pub(crate) struct ServeArgs {
     /// The TCP port to listen on, at all addresses (0: any free one)
     #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT, value_parser = port)]
     tcp_port: u16,
+
+    /// Do not listen on TCP: measurements with --vs tcp fail
+    #[arg(long, conflicts_with = "tcp_port")]
+    no_tcp: bool,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
@@ -56,21 +61,24 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let path = hosts::path_or_default(args.hosts.as_deref());
     hosts::load(&path)?;
     let port = args.tcp_port;
-    let tcp = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(|e| {
-        Failure::network(format_args!("listening on TCP port {port} (--tcp-port)"), &e)
-    })?;
+    let bind = |port| {
+        TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(|e| {
+            Failure::network(format_args!("listening on TCP port {port} (--tcp-port)"), &e)
+        })
+    };
+    let tcp = (!args.no_tcp).then(|| bind(port)).transpose()?;
     // Calls listen again, for a longer queue: the standard library's of 128 overflows under
     // hundreds of streams, and TCP asks those it lost again after a second.
-    let _ = SockRef::from(&tcp).listen(BACKLOG);
+    tcp.iter().for_each(|tcp| drop(SockRef::from(tcp).listen(BACKLOG)));
     let failed = |e: io::Error| {
         Failure::network(format_args!("listening on port {} (--port)", args.port), &e)
     };
     let listener = Builder::new().hosts(&path).bind(Port::new(args.port)).map_err(failed)?;
-    let tcp_addr = tcp.local_addr().map_err(failed)?;
-    notice(format_args!(
-        "listening on {} and TCP {tcp_addr}",
-        listener.local_addr().map_err(failed)?
-    ));
+    let mut places = listener.local_addr().map_err(failed)?.to_string();
+    if let Some(tcp) = &tcp {
+        places.push_str(&format!(" and TCP {}", tcp.local_addr().map_err(failed)?));
+    }
+    notice(format_args!("listening on {places}"));
     report_missing(&path);
     let server = Server { hosts: path, tcp };
     loop {
@@ -86,7 +94,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
 /// What all sessions need.
 struct Server {
     hosts: PathBuf,
-    tcp: TcpListener,
+    /// None: with --no-tcp.
+    tcp: Option<TcpListener>,
 }
 
 impl Server {
@@ -139,7 +148,12 @@ impl Server {
             Transport::Prp => {
                 ServerSocket::Prp(builder(&self.hosts, job.wait).bind(Port::CONTROL)?)
             }
-            _ => ServerSocket::Tcp { listener: &self.tcp, spin: job.wait == WaitMode::Spin },
+            _ => {
+                let listener = self.tcp.as_ref().ok_or_else(|| {
+                    io::Error::other("this prp perf serve runs with --no-tcp: no --vs tcp")
+                })?;
+                ServerSocket::Tcp { listener, spin: job.wait == WaitMode::Spin }
+            }
         };
         Ok(LegListener { socket, control })
     }

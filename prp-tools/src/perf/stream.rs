@@ -20,7 +20,7 @@ use super::rotation::Rotation;
 use super::session::{Leg, Session};
 use super::transport::{Transport, WaitMode};
 use super::{Common, DEFAULT_ROUNDS, flow, parallel, seconds};
-use crate::argument::number;
+use crate::argument::{number, size};
 use crate::exit::{Code, Failure};
 
 /// Measure goodput: bytes that have arrived, by the time until the server had the last one.
@@ -39,9 +39,9 @@ pub(crate) struct StreamArgs {
     #[arg(short, long, value_name = "SECS", default_value = "5", value_parser = seconds)]
     time: f64,
 
-    /// Send this number of bytes with each transport instead, all rounds and streams together
-    #[arg(short, visible_short_alias = 'n', long, value_name = "N", conflicts_with = "time")]
-    #[arg(value_parser = number::<u64>(1..=u64::MAX))]
+    /// Send this number of bytes with each transport instead, all rounds and streams together; K, M
+    /// and G are powers of 1024, as iperf3 has them
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "time", value_parser = size)]
     bytes: Option<u64>,
 
     /// Connections at a time

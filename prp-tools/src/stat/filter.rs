@@ -22,7 +22,58 @@ pub(crate) struct ConnectionFilter {
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 struct End {
     node: Option<u16>,
-    port: Option<u16>,
+    port: Option<PortBound>,
+}
+
+/// What a port must be.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+struct PortBound {
+    comparison: Comparison,
+    port: u16,
+}
+
+/// How a port is compared.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum Comparison {
+    Equal,
+    Unequal,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+impl Comparison {
+    /// The one that a word of ss stands for.
+    fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "=" | "==" | "eq" => Self::Equal,
+            "!=" | "ne" | "neq" => Self::Unequal,
+            "<" | "lt" => Self::Less,
+            "<=" | "le" | "leq" => Self::AtMost,
+            ">" | "gt" => Self::Greater,
+            ">=" | "ge" | "geq" => Self::AtLeast,
+            _ => return None,
+        })
+    }
+}
+
+impl PortBound {
+    /// The port `text`, compared as `comparison` says; else it must be this one.
+    fn parse(comparison: Option<Comparison>, text: &str) -> Result<Self, String> {
+        Ok(Self { comparison: comparison.unwrap_or(Comparison::Equal), port: port(text)? })
+    }
+
+    fn takes(self, port: u16) -> bool {
+        match self.comparison {
+            Comparison::Equal => port == self.port,
+            Comparison::Unequal => port != self.port,
+            Comparison::Less => port < self.port,
+            Comparison::AtMost => port <= self.port,
+            Comparison::Greater => port > self.port,
+            Comparison::AtLeast => port >= self.port,
+        }
+    }
 }
 
 /// All states, and the words of ss for some of them.
@@ -39,8 +90,7 @@ impl ConnectionFilter {
         let usage = |text: String| Failure::new(Code::Usage, text);
         let mut filter =
             Self { listening: all || listening, connections: !listening, all, ..Self::default() };
-        // `sport = :80` and `sport eq :80` are the same as `sport :80`.
-        let kept = |word: &&str| !matches!(*word, "=" | "==" | "eq" | "and" | "&&" | "(" | ")");
+        let kept = |word: &&str| !matches!(*word, "and" | "&&" | "(" | ")");
         let joined = words.join(" ");
         let mut words = joined.split_whitespace().filter(kept);
         while let Some(word) = words.next() {
@@ -49,13 +99,29 @@ impl ConnectionFilter {
                     format!("{word}: expected state, sport, dport, src or dst, as in `dport 7000`");
                 return Err(usage(text));
             };
+            // `sport = :80` and `sport eq :80` are the same as `sport :80`.
+            let comparison = words.clone().next().and_then(Comparison::of);
+            if comparison.is_some() {
+                words.next();
+            }
+            if !word.ends_with("port") && comparison.is_some_and(|it| it != Comparison::Equal) {
+                return Err(usage(format!(
+                    "{word}: only ports are compared, as in `dport ge 1024`"
+                )));
+            }
             let Some(value) = words.next() else {
                 return Err(usage(format!("{word} lacks a value, as in `{word} {example}`")));
             };
             match word {
                 "state" => filter.states.push(state(value).map_err(usage)?),
-                "sport" => filter.source.port = Some(port(value).map_err(usage)?),
-                "dport" => filter.destination.port = Some(port(value).map_err(usage)?),
+                "sport" => {
+                    let bound = PortBound::parse(comparison, value).map_err(usage)?;
+                    filter.source.port = Some(bound);
+                }
+                "dport" => {
+                    let bound = PortBound::parse(comparison, value).map_err(usage)?;
+                    filter.destination.port = Some(bound);
+                }
                 "src" => filter.source = End::parse(value)?,
                 _ => filter.destination = End::parse(value)?,
             }
@@ -99,13 +165,13 @@ impl End {
             "" | "*" => None,
             name => Some(hosts::number(name)?),
         };
-        let port = port_text.map(port).transpose();
+        let port = port_text.map(|text| PortBound::parse(None, text)).transpose();
         Ok(Self { node, port: port.map_err(|text| Failure::new(Code::Usage, text))? })
     }
 
     fn takes(&self, node: u16, port: u16) -> bool {
         self.node.is_none_or(|wanted| wanted == node)
-            && self.port.is_none_or(|wanted| wanted == port)
+            && self.port.is_none_or(|wanted| wanted.takes(port))
     }
 }
 
@@ -149,6 +215,9 @@ mod tests {
             "state established",
             "state estab dport = :7000",
             "( sport eq 61000 and dport 7000 )",
+            "sport ge 61000 and dport < :7001",
+            "sport <= 61000 dport gt 6999 dport != 7001",
+            "src = 1 dst eq 2:7000",
             "dst 2 src 1",
             "dst 2:7000",
             "dst :7000",
@@ -156,7 +225,16 @@ mod tests {
         ] {
             assert!(parse(words).takes(&connection), "{words}");
         }
-        for words in ["state time-wait", "dport 7001", "src 2", "dst 2:1", "state listening"] {
+        for words in [
+            "dport ge 7001",
+            "sport lt 61000",
+            "dport ne 7000",
+            "state time-wait",
+            "dport 7001",
+            "src 2",
+            "dst 2:1",
+            "state listening",
+        ] {
             assert!(!parse(words).takes(&connection), "{words}");
         }
     }
@@ -183,6 +261,8 @@ mod tests {
             ("nowhere", "expected state, sport"),
             ("dport", "lacks a value, as in `dport 7000`"),
             ("dport http", "a port from 0"),
+            ("dport ge", "lacks a value"),
+            ("dst ge 2", "only ports are compared"),
             ("state open", "there are listen, conn-wait"),
         ] {
             let words: Vec<_> = words.split(' ').map(str::to_owned).collect();

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use prp_node::counted;
+
 use super::snapshot::Snapshot;
 
 /// The lines of the summary.
@@ -20,10 +22,10 @@ pub(super) fn lines(snapshot: &Snapshot) -> Vec<String> {
         }
         let sum = |name| process.connections.iter().map(|c| c.counter(name)).sum::<u64>();
         lines.push(format!(
-            "{}({}): {} connections, {} listening, sent {} bytes, received {} bytes",
+            "{}({}): {}, {} listening, sent {} bytes, received {} bytes",
             process.program,
             process.pid,
-            process.connections.len(),
+            counted(process.connections.len(), "connection"),
             process.listeners.len(),
             sum("bytes_sent"),
             sum("bytes_received"),
@@ -34,7 +36,11 @@ pub(super) fn lines(snapshot: &Snapshot) -> Vec<String> {
     let states = if states.is_empty() { String::new() } else { format!(": {}", states.join(", ")) };
     lines.insert(
         0,
-        format!("{total} connections of {} processes{states}", snapshot.processes.len()),
+        format!(
+            "{} of {}{states}",
+            counted(total, "connection"),
+            counted(snapshot.processes.len(), "process")
+        ),
     );
     let losses: Vec<_> =
         losses.iter().filter(|(_, n)| **n > 0).map(|(why, n)| format!("{why} {n}")).collect();
@@ -52,8 +58,8 @@ mod tests {
     #[test]
     fn lines__count_by_state_and_reason() {
         let expected = [
-            "1 connections of 1 processes: ESTAB 1",
-            "prp(42): 1 connections, 1 listening, sent 0 bytes, received 0 bytes",
+            "1 connection of 1 process: ESTAB 1",
+            "prp(42): 1 connection, 1 listening, sent 0 bytes, received 0 bytes",
             "lost or dropped: bad_crc 1, segments sent again 3",
         ];
         assert_eq!(lines(&snapshot()), expected);

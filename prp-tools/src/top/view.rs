@@ -4,6 +4,7 @@ mod columns;
 mod numbers;
 
 use clap::ValueEnum;
+use prp_node::counted;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -146,9 +147,10 @@ fn total_lines(sample: &Sample) -> [String; TOTAL_ROWS as usize] {
     let count = sample.connections.len();
     let colon = if count == 0 { "" } else { ": " };
     let mut first = format!(
-        "prp top {}  {count} connections of {} processes{colon}{states}",
+        "prp top {}  {} of {}{colon}{states}",
         time(sample.time),
-        sample.processes,
+        counted(count, "connection"),
+        counted(sample.processes, "process"),
     );
     match (sample.stale_processes, sample.hidden_processes) {
         (0, 0) => {}

@@ -1,4 +1,5 @@
-//! The columns of the table. Those that a terminal of 80 columns has room for are there always.
+//! The columns of the table. On a screen without room for all, columns are left out whole: a figure
+//! that is cut would be another one.
 
 use super::super::rates::ConnectionRow;
 use super::numbers::{rtt, short};
@@ -29,6 +30,11 @@ const fn number(
     Column { name, width, is_number: true, least_width: 0, of }
 }
 
+/// A column of screens that have `least_width` columns: on narrower ones it would be cut.
+const fn from(least_width: u16, column: Column) -> Column {
+    Column { least_width, ..column }
+}
+
 /// A screen of this number of columns has room for all.
 const WIDE: u16 = 110;
 
@@ -51,13 +57,16 @@ const fn widest(column: Column) -> Column {
 pub(super) const COLUMNS: [Column; 14] = [
     text("Local", 11, |row, names| names.end(row.connection.local_node, row.connection.local_port)),
     text("Peer", 11, |row, names| names.end(row.connection.peer_node, row.connection.peer_port)),
-    text("State", 10, |row, _| row.connection.state.clone()),
-    number("Send/s", 6, |row, _| short(row.send_bits_per_second)),
-    number("Recv/s", 6, |row, _| short(row.receive_bits_per_second)),
-    number("RTT ms", 6, |row, _| {
-        rtt(row.connection.rtt_seconds) + if row.connection.is_rtt_stale { "?" } else { "" }
-    }),
-    number("Again", 5, |row, _| short(row.retransmitted_per_second)),
+    from(72, text("State", 10, |row, _| row.connection.state.clone())),
+    from(30, number("Send/s", 6, |row, _| short(row.send_bits_per_second))),
+    from(37, number("Recv/s", 6, |row, _| short(row.receive_bits_per_second))),
+    from(
+        44,
+        number("RTT ms", 6, |row, _| {
+            rtt(row.connection.rtt_seconds) + if row.connection.is_rtt_stale { "?" } else { "" }
+        }),
+    ),
+    from(61, number("Again", 5, |row, _| short(row.retransmitted_per_second))),
     wide(number("Recv-Q", 6, |row, _| short(Some(row.connection.receive_queue as f64)))),
     wide(number("Send-Q", 6, |row, _| short(Some(row.connection.send_queue as f64)))),
     wide(number("Window", 6, |row, _| short(Some(row.connection.congestion_window as f64)))),
@@ -66,8 +75,11 @@ pub(super) const COLUMNS: [Column; 14] = [
     widest(text("Blocked by", 11, |row, _| {
         row.connection.blocked_by.clone().unwrap_or_else(|| "-".into())
     })),
-    text("Process", 0, |row, _| {
-        let silent = if row.is_stale { "?" } else { "" };
-        format!("{}({}){silent}", row.program, row.pid)
-    }),
+    from(
+        55,
+        text("Process", 0, |row, _| {
+            let silent = if row.is_stale { "?" } else { "" };
+            format!("{}({}){silent}", row.program, row.pid)
+        }),
+    ),
 ];

@@ -31,7 +31,7 @@ fn screen(sample: &Sample, view: &View, width: u16, height: u16) -> Vec<String> 
 fn draw__is_readable_at_80_by_24() {
     let shown = screen(&sample(), &View::default(), 80, 24);
     let expected = [
-        "prp top 01:01:01 UTC  1 connections of 1 processes: ESTAB 1",
+        "prp top 01:01:01 UTC  1 connection of 1 process: ESTAB 1",
         "bit/s: 1.23G sent, 0 received; frames/s: 0 sent, 0 received",
         "RTT ms: 0.120 min, 0.120 median, 0.120 max; connections/s: 0 new, 0 reset",
         "segments sent again: 3.00 %; drops/s: 12 bad_crc",
@@ -58,6 +58,20 @@ fn draw__cuts_nothing_off_at_80_columns() {
     for whole in ["65535:65535 65534:65534 CLOSE-WAIT ", " fifteen-letters("] {
         assert!(line.contains(whole), "{whole}: {line}");
     }
+}
+
+/// Columns are left out, and no figure is cut.
+#[test]
+fn draw__narrow_screens_have_fewer_columns() {
+    let wide = &screen(&sample(), &View::default(), 200, 24)[5];
+    let words: Vec<_> = wide.split_whitespace().collect();
+    for width in 23..80 {
+        let row = &screen(&sample(), &View::default(), width, 24)[5];
+        let mut shown = row.split_whitespace();
+        assert!(shown.all(|word| words.contains(&word)), "{width}: {row}");
+    }
+    let narrow = &screen(&sample(), &View::default(), 30, 24)[4];
+    assert_eq!(narrow, "Local       Peer        Send/s");
 }
 
 #[test]
