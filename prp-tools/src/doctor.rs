@@ -2,6 +2,7 @@
 
 mod devices;
 mod finding;
+mod hardware;
 mod node_port;
 mod process;
 mod processes;

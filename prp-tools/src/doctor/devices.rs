@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use prp_device::{
     ChainHook, DeviceChain, DeviceState, IpAddress, device_chains, device_states, ip_addresses,
@@ -11,6 +12,7 @@ use prp_node::printable;
 use prp_sock::{HostsFile, Resolver};
 
 use super::finding::Finding;
+use super::hardware;
 
 /// Queueing disciplines that neither shape nor delay.
 const USUAL: [&str; 7] = ["noqueue", "mq", "fq", "fq_codel", "pfifo_fast", "pfifo", "noop"];
@@ -35,7 +37,8 @@ pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
     let chains = device_chains().unwrap_or_default();
     let named = |state: &&DeviceState| file.hosts().devices().any(|name| name == state.name);
     let mut found = Vec::new();
-    for state in states.iter().filter(named).filter(|state| !state.loopback) {
+    let devices: Vec<_> = states.iter().filter(named).filter(|state| !state.loopback).collect();
+    for &state in &devices {
         found.extend(of_mtu(state, own_mtu));
         found.extend(of_queue(state));
         found.extend(of_kind(state));
@@ -45,6 +48,7 @@ pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
     let own = local.map_or_else(Vec::new, |node| file.hosts().udp_addrs(node));
     let addresses = ip_addresses().unwrap_or_default();
     found.extend(own.iter().filter_map(|(own, _)| of_datagrams(*own, &addresses, &states)));
+    found.extend(hardware::findings(Path::new(hardware::SYSFS), &devices));
     found.extend(of_ethertype(&types, file.hosts().ethertype()));
     found
 }
