@@ -21,9 +21,9 @@ use crate::protocol::{Place, Request, RunId};
 
 pub(crate) use hardware::{Cable, Hardware, Nic};
 
-/// Until the agent of a machine is ready. Debian's kernel takes 10 to 40 s without KVM on a
-/// processor of its own, and more beside other work.
-const BOOT: Duration = Duration::from_secs(240);
+/// Until the agent of a machine is ready: only a failure takes as long. Without KVM Debian's kernel
+/// takes 10 to 40 s on a processor of its own, and many times that beside other work.
+const BOOT: Duration = Duration::from_secs(600);
 
 /// What the agent needs to kill a run that is late, and to answer.
 const GRACE: Duration = Duration::from_secs(30);
