@@ -27,7 +27,10 @@ fn check__of_one_node_is_0_or_1_and_says_where() {
     let (config, hosts) = (folder.path().join("toml"), folder.path().join("hosts"));
     let write = |path: &Path, text: &str| fs::write(path, text).expect("room");
     write(&config, "spin_us = 0\n");
-    write(&hosts, "self 1\n1 02:00:00:00:01:01 lo\n2 02:00:00:00:00:02 none0\n");
+    write(
+        &hosts,
+        "self 1\n1 02:00:00:00:01:01 lo\n2 02:00:00:00:00:02 none0\n3 02:00:00:00:00:03 lo\n",
+    );
     let args = ["--config", plain(&config), "--hosts", plain(&hosts)];
     let (code, out, err) = run(&args);
     assert_eq!((code, err.as_str()), (Some(0), ""), "{out}");

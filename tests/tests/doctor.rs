@@ -461,7 +461,7 @@ fn path__a_device_that_is_down_behind_a_router() {
     });
     assert!(fix_of(&report, "no_way").contains("`prp doctor`"), "{report:#}");
     let run = |words: &[&str]| {
-        let output = one.command(prp()).args(words).stdin(std::process::Stdio::null()).output();
+        let output = one.command(prp()).args(words).stdin(Stdio::null()).output();
         let Output { status, stdout, stderr } = output.expect("topo runs");
         let text = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
         (status.code(), text.concat())

@@ -135,7 +135,7 @@ fn limits__of_prp_stat() {
 }
 
 fn limits__of_prp_doctor() {
-    walk(&["doctor"], "", "faults, ");
+    walk(&["doctor"], "", " warning");
 }
 
 fn limits__of_prp_cat_that_sends() {

@@ -51,7 +51,7 @@ fn describe__has_both_sides() {
         (1, "node 1 (alpha) come from 02:00:00:00:00:01 at eth0, FILE says 02:00:00:00:00:11;"),
         (2, "at eth0, and this is that node"),
         (3, "FILE says 02:00:00:00:01:03 at eth1;"),
-        (4, "FILE says node 1, 02:00:00:00:00:11:"),
+        (4, "FILE says node 1, 02:00:00:00:00:11;"),
         (5, "FILE has no way to it;"),
         (6, "node 6 come from 02:00:00:00:00:01 at eth0, FILE has no line for it;"),
     ] {

@@ -178,6 +178,23 @@ mod tests {
     }
 
     #[test]
+    fn send__tells_which_frames_the_kernel_refuses_and_sends_the_rest() {
+        let device = LimitedDevice::new(10).unwrap();
+        let mut slot = DeviceSlot::new(DeviceIo::Frames(Box::new(device.clone())));
+        let frames = [0, 1, LimitedDevice::TOO_BIG, 2, LimitedDevice::REFUSED, 3];
+        let frames = frames.map(u16::to_be_bytes);
+        let frame = |i: usize| {
+            let frame: [&[u8]; 4] = [&frames[i], &[], &[], &[]];
+            (MacAddr::ZERO.into(), frame)
+        };
+        let mut refused = Vec::new();
+        slot.send(0..frames.len(), frame, |at, refusal| refused.push((at, refusal)));
+        assert_eq!(refused, [(2, Refusal::TOO_BIG), (4, LimitedDevice::REFUSAL)]);
+        assert_eq!(device.taken(), [0, 1, 2, 3]);
+        assert!(!slot.is_stalled());
+    }
+
+    #[test]
     fn send__keeps_in_order_what_the_device_does_not_take() {
         const TOO_BIG: u16 = LimitedDevice::TOO_BIG;
         const REFUSED: u16 = LimitedDevice::REFUSED;
@@ -189,9 +206,7 @@ mod tests {
                 let frame: [&[u8]; 4] = [&frames[i][..1], &[], &frames[i][1..], &[]];
                 (MacAddr::ZERO.into(), frame)
             };
-            let mut refused = Vec::new();
-            slot.send(0..frames.len(), frame, |at, refusal| refused.push((at, refusal)));
-            assert_eq!(refused, [(2, Refusal::TOO_BIG)]);
+            slot.send(0..frames.len(), frame, |at, _| panic!("{at}: there was no room to try it"));
             assert!(slot.is_stalled());
             assert!(!slot.unstall(), "there is still no room");
             // Expect: room for one frame at a time makes one frame at a time leave.
