@@ -207,7 +207,10 @@ fn link__what_this_machine_does_not_send_is_said() {
     let (topology, hosts) = pair([]);
     let (one, peer) = (topology.node(1), topology.node(2).field("ipv4"));
     let peer = peer.split('/').next().unwrap_or_default().to_owned();
-    let route = |action: &str, kind: &str| one.run("ip", &["route", action, kind, &peer]);
+    let own = one.run("ip", &["route", "show", &peer]);
+    let own: Vec<_> = own.split_whitespace().collect();
+    let refuse = |kind: &str| one.run("ip", &["route", "replace", kind, &peer]);
+    let restore = || one.run("ip", &[&["route", "replace"], &own[..]].concat());
     let [mut client, mut server] = [1, 2].map(|number| {
         let command = topology.node(number).command_with_hosts(hosts.path(), PUPPET);
         Puppet::run(format!("puppet on node {number}"), command)
@@ -217,16 +220,16 @@ fn link__what_this_machine_does_not_send_is_said() {
         ("prohibit", "PermissionDenied", "Permission denied"),
         ("unreachable", "HostUnreachable", "No route to host"),
     ] {
-        route("add", unusable);
+        refuse(unusable);
         let (error, text) = client.message("connect s 2:80");
         assert!(error == kind && text.contains(words), "{unusable}: {error}: {text}");
-        route("del", unusable);
+        restore();
     }
     client.ok("connect s 2:80");
     server.ok("accept l s");
-    route("add", "prohibit");
+    refuse("prohibit");
     client.ok("write s hello");
-    route("del", "prohibit");
+    restore();
     assert_eq!(server.ok("read s 5"), "hello");
 }
 
@@ -239,6 +242,9 @@ fn link__a_listener_waits_for_an_address_that_is_checked() {
     let hosts = TempFile::new("1 udp:[fd00:99::1]\n2 udp:[fd00:99::2]\n");
     let add = |number: u8, words: &[&str]| {
         let address = format!("fd00:99::{number}/64");
+        // `topo` disables it, so that links are quiet.
+        let enable = "echo 0 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6";
+        topology.node(number).run("sh", &["-c", enable]);
         let words = [&["-6", "addr", "add", &address, "dev", "eth0"], words].concat();
         topology.node(number).run("ip", &words);
     };

@@ -97,6 +97,7 @@ check_stdin() {
     cd /usr || fail "no /usr"
     is directory /usr "$("$topo" exec 2 -- pwd)"
     is environment "x y" "$(WORD='x y' "$topo" exec 2 -- printenv WORD)"
+    # shellcheck disable=SC2016 # the node's shell expands it
     is "programs" "$(realpath -m "$here/../target")/release" \
         "$(env -u CARGO_TARGET_DIR "$topo" exec 2 -- sh -c 'echo "${PATH%%:*}"')"
     is umask 0027 "$(umask 027 && "$topo" exec 2 -- sh -c umask)"

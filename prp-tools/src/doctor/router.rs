@@ -139,13 +139,14 @@ mod tests {
 
     #[test]
     fn of_status__the_fix_is_one_for_what_the_file_has_now() {
-        let mut file = tempfile::NamedTempFile::new().expect("a file");
-        let hosts = file.path().to_str().expect("UTF-8").to_owned();
         let fix_of = |status: &Value| of_status(status).pop().and_then(|finding| finding.fix);
-        let status = json!({ "hosts": hosts, "last_error": "h:1:2: expected a node" });
-        assert!(fix_of(&status).is_some_and(|fix| fix.contains("no mistake now")));
-        writeln!(file, "1 here").expect("room");
-        assert!(fix_of(&status).is_some_and(|fix| fix.starts_with("fix the file")));
+        for (content, expected) in [("", "no mistake now"), ("1 here\n", "fix the file")] {
+            let mut file = tempfile::NamedTempFile::new().expect("a file");
+            file.write_all(content.as_bytes()).expect("room");
+            let hosts = file.path().to_str().expect("UTF-8");
+            let status = json!({ "hosts": hosts, "last_error": "h:1:2: expected a node" });
+            assert!(fix_of(&status).is_some_and(|fix| fix.contains(expected)), "{content}");
+        }
         let status =
             json!({ "last_error": "h: it would be 7; restart", "last_error_fix": "restart" });
         assert_eq!(fix_of(&status).as_deref(), Some("restart"));

@@ -39,6 +39,8 @@ impl<'a> Runner<'a> {
         // `topo` has the prphosts of a node in a folder of this run.
         let hosts = self.topology.node(step.node).run("sh", &["-c", "printf %s \"$PRP_HOSTS\""]);
         let text = text.replace(&hosts, "/etc/prphosts");
+        // Nor is the folder another one in each run.
+        let text = text.replace(&self.folder.path().display().to_string(), "/root");
         text.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
