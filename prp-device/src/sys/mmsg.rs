@@ -135,6 +135,24 @@ pub(super) fn is_of_call(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS))
 }
 
+/// Makes the call that sends several frames, for none.
+///
+/// # Errors
+/// The call as such is refused.
+fn send_none(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: no header is read.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_sendmmsg,
+            fd.as_raw_fd(),
+            std::ptr::null_mut::<libc::mmsghdr>(),
+            0,
+            0,
+        )
+    };
+    cvt(sent).map(drop)
+}
+
 /// Frames that are ready to be sent, and borrowed until they are.
 #[derive(Debug)]
 pub(crate) struct Batch<'s, 'a> {
@@ -158,11 +176,10 @@ impl Batch<'_, '_> {
             return self.send_first(fd, first);
         }
         match self.send_all(fd, first) {
-            // Perhaps it is not about the frames: old sandboxes do not know the call.
-            Err(e) if is_of_call(&e) => {
-                let sent = self.send_first(fd, first);
-                *self.one_by_one = sent.is_ok();
-                sent
+            // A filter of packets gives the same error as a sandbox that does not know the call.
+            Err(e) if is_of_call(&e) && send_none(fd).is_err() => {
+                *self.one_by_one = true;
+                self.send_first(fd, first)
             }
             sent => sent,
         }

@@ -201,7 +201,7 @@ mod tests {
         let mut device = LimitedDevice::new(2).unwrap();
         let mut slot = DeviceSlot::new(DeviceIo::Frames(Box::new(device.clone())));
         for round in 0..3 {
-            let frames = [0, 1, TOO_BIG, 2, REFUSED, 3].map(u16::to_be_bytes);
+            let frames = [0, 1, TOO_BIG, 2, REFUSED, 3, 4].map(u16::to_be_bytes);
             let frame = |i: usize| {
                 let frame: [&[u8]; 4] = [&frames[i][..1], &[], &frames[i][1..], &[]];
                 (MacAddr::ZERO.into(), frame)
@@ -216,7 +216,7 @@ mod tests {
             }
             device.set_room(3);
             assert!(slot.unstall() && !slot.is_stalled());
-            assert_eq!(device.taken(), [0, 1, 2, 3].repeat(round + 1));
+            assert_eq!(device.taken(), [0, 1, 2, 3, 4].repeat(round + 1));
         }
         let counters = slot.counters();
         assert_eq!((counters.too_big, counters.send_losses), (3, 3));
