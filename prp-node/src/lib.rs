@@ -21,7 +21,7 @@
 //! | [`signals`] | which signals a process heeds |
 //! | [`environment`] | variables that a privileged program must not take from its caller |
 //! | [`count`] | numbers of things in words |
-//! | [`printable`] | texts of others, as a terminal shows them and does nothing else |
+//! | [`mod@printable`] | texts of others, as a terminal shows them and does nothing else |
 //! | [`process`] | other processes, as the kernel shows them |
 #![deny(
     clippy::print_stdout,

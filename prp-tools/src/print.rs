@@ -75,7 +75,8 @@ pub(crate) fn json(value: &impl Serialize, pretty: bool) -> Result<String, Failu
     Ok(escaped)
 }
 
-/// `text` as [`prp_node::printable`], but for line breaks and tabs in it, which are this program's.
+/// `text` as [`prp_node::printable()`], but for line breaks and tabs in it, which are this
+/// program's.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for part in text.split_inclusive(['\n', '\t']) {
