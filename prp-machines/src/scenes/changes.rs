@@ -41,8 +41,8 @@ fn bring_back(lab: &mut Lab, node: u8) -> Outcome {
     lab.on(node, "ip link set eth0 up; ip link set eth1 up").map(drop)
 }
 
-fn module(lab: &mut Lab) -> Outcome {
-    let flow = lab.begin_flow(&Flow::default())?;
+/// Unloads the driver of node 1's cards and loads it again.
+pub(crate) fn load_driver_again(lab: &mut Lab) -> Outcome {
     let modules: Vec<_> = lab.model(1).modules.iter().rev().copied().collect();
     let modules = modules.join(" ");
     lab.beside(
@@ -50,7 +50,13 @@ fn module(lab: &mut Lab) -> Outcome {
         &format!(
             "for module in {modules}; do modprobe -r $module; done; sleep 1; modprobe -a {modules}"
         ),
-    )?;
+    )
+    .map(drop)
+}
+
+fn module(lab: &mut Lab) -> Outcome {
+    let flow = lab.begin_flow(&Flow::default())?;
+    load_driver_again(lab)?;
     bring_back(lab, 1)?;
     bring_back(lab, 2)?;
     lab.await_progress(&flow)?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::failure::{Failure, Outcome};
 use crate::lab::{Flow, Lab, address};
+use crate::scenes::changes::load_driver_again;
 use crate::scenes::{Scene, Setup};
 
 /// The scenes of this file.
@@ -67,14 +68,7 @@ fn bridge(lab: &mut Lab) -> Outcome {
 
 fn module(lab: &mut Lab) -> Outcome {
     let flow = lab.begin_flow(&Flow::default())?;
-    let modules: Vec<_> = lab.model(1).modules.iter().rev().copied().collect();
-    let modules = modules.join(" ");
-    lab.beside(
-        1,
-        &format!(
-            "for module in {modules}; do modprobe -r $module; done; sleep 1; modprobe -a {modules}"
-        ),
-    )?;
+    load_driver_again(lab)?;
     lab.move_cards(1)?;
     lab.on(1, "ip link set eth0 up")?;
     lab.await_progress(&flow)?;

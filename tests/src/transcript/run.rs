@@ -40,7 +40,7 @@ impl<'a> Runner<'a> {
         let hosts = self.topology.node(step.node).run("sh", &["-c", "printf %s \"$PRP_HOSTS\""]);
         let text = text.replace(&hosts, "/etc/prphosts");
         // Nor is the folder another one in each run.
-        let text = text.replace(&self.folder.path().display().to_string(), "/root");
+        let text = text.replace(&self.folder.path().display().to_string(), "/tmp");
         text.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
