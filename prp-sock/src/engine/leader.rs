@@ -4,6 +4,7 @@ use std::mem;
 use std::task::Waker;
 
 use super::guard::DeferredCalls;
+use super::tuning::HANDOVER_BATCHES;
 use super::waiter::ThreadParker;
 use super::waiters::Interest;
 
@@ -15,11 +16,37 @@ pub(crate) struct Leader {
     /// What it waits for, while others may do the work. A thread that polls itself need not be
     /// called.
     waits_for: Option<Interest>,
+    /// Batches of frames that it has received in which nothing was for itself.
+    for_others: u32,
+    /// Another thread is to lead in its place.
+    resigns: bool,
 }
 
 impl Leader {
     pub(super) fn new(parker: &mut ThreadParker) -> Self {
-        Self { waker: mem::replace(&mut parker.waker, Waker::noop().clone()), waits_for: None }
+        let waker = mem::replace(&mut parker.waker, Waker::noop().clone());
+        Self { waker, waits_for: None, for_others: 0, resigns: false }
+    }
+
+    /// Counts a batch of frames with nothing for the leader itself.
+    pub(super) const fn count_for_others(&mut self) {
+        self.for_others = self.for_others.saturating_add(1);
+    }
+
+    /// Asks it to leave its role to the calling thread, if it works for others only: a message to
+    /// one of them would pass through two threads each time. Returns whether it was asked.
+    pub(super) fn ask_to_resign(&mut self, calls: &mut DeferredCalls) -> bool {
+        let asks = self.for_others >= HANDOVER_BATCHES && !self.resigns;
+        if asks {
+            self.resigns = true;
+            self.call(calls);
+        }
+        asks
+    }
+
+    /// Returns whether another thread is to lead in its place.
+    pub(super) const fn resigns(&self) -> bool {
+        self.resigns
     }
 
     /// It leads no more.
@@ -53,5 +80,11 @@ impl Leader {
     #[cfg(test)]
     pub(super) const fn waits(&self) -> bool {
         self.waits_for.is_some()
+    }
+
+    /// Returns what it is to be called for.
+    #[cfg(test)]
+    pub(super) const fn interest(&self) -> Option<Interest> {
+        self.waits_for
     }
 }

@@ -11,7 +11,7 @@ use prp_proto::config::IDLE_AFTER;
 use prp_proto::time::Instant;
 
 use super::Engine;
-use super::core::Core;
+use super::core::{Core, Waiting};
 use super::guard::CoreGuard;
 use super::keeper::TimerLoad;
 use super::leader::Leader;
@@ -19,9 +19,9 @@ use super::other_fd::OtherFd;
 use super::poll_set::PollSet;
 use super::rx_handles::{RxHandles, take_errors};
 use super::spin::{SpinPolicy, YieldBackoff};
-use super::tuning::OTHER_EVERY;
 use super::waiter::{ThreadParker, Waiter};
 use super::waiters::Interest;
+use super::wake_fd::WakeFd;
 use crate::sys::baton::LockClass;
 use crate::sys::process;
 
@@ -80,13 +80,22 @@ impl WaitParams<'_> {
         }
     }
 
-    /// How long the thread may sleep while another one leads, which cannot wake it for a
-    /// descriptor.
-    fn follow_time(&self, now: Instant) -> Option<Duration> {
+    /// Sleeps while another thread leads.
+    fn park(&self, me: &Waiter, now: Instant) -> io::Result<()> {
         let left = self.deadline.map(|d| d.since(now));
-        let poll = self.other.map(|_| OTHER_EVERY);
-        left.into_iter().chain(poll).min()
+        match self.other {
+            Some(other) => other.sleep(me, left),
+            None => me.park(left).map(drop),
+        }
     }
+}
+
+/// How a thread's time as the leader ended.
+enum Driven<'a, T> {
+    /// Its wait is over.
+    Over(Result<T, WaitError>),
+    /// Another thread is to lead, and this one waits on.
+    Resigned(CoreGuard<'a>, Instant),
 }
 
 /// For how long a thread polls without sleeping.
@@ -120,7 +129,8 @@ impl Engine {
             policy,
             expected_bytes: wait.expected_bytes(),
         };
-        self.wait_for(core, now, &waiting, wait)
+        let parker = ThreadParker::take(self.id, &self.leader_wake_fd);
+        self.wait_for(parker, core, now, &waiting, wait)
     }
 
     /// As [`Self::wait`], for any of several things, or a descriptor. With one the thread does not
@@ -128,38 +138,58 @@ impl Engine {
     pub(crate) fn wait_many<W: Wait>(
         &self,
         interests: &[Interest],
-        other: Option<&OtherFd<'_>>,
+        other: Option<(&OtherFd<'_>, ThreadParker)>,
         deadline: Option<Instant>,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
+        let (other, parker) = other.unzip();
         let mut core = self.lock_as(wait.lock_class());
         let mut now = self.now();
         if let Some(out) = wait.attempt(&mut core, &mut now) {
             self.finish(core, now);
+            if let Some(parker) = parker {
+                parker.leave();
+            }
             return Ok(out);
         }
         let policy = other.map_or(SpinPolicy::Adaptive, |_| SpinPolicy::Fixed(Duration::ZERO));
         let expected_bytes = wait.expected_bytes();
         let waiting = WaitParams { interests, other, deadline, policy, expected_bytes };
-        self.wait_for(core, now, &waiting, wait)
+        let parker = parker.unwrap_or_else(|| ThreadParker::take(self.id, &self.leader_wake_fd));
+        self.wait_for(parker, core, now, &waiting, wait)
+    }
+
+    /// Returns the calling thread's parker for [`Self::wait_many`] with a descriptor.
+    ///
+    /// # Errors
+    /// The process has as many descriptors as it may have.
+    pub(crate) fn polling_parker(&self) -> io::Result<ThreadParker> {
+        ThreadParker::take_polling(self.id, WakeFd::new)
     }
 
     /// Waits for what is not there yet.
     #[inline(never)]
     fn wait_for<'a, W: Wait>(
         &'a self,
+        mut parker: ThreadParker,
         mut core: CoreGuard<'a>,
         mut now: Instant,
         waiting: &WaitParams<'_>,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let WaitParams { interests, deadline, .. } = *waiting;
-        let mut parker = ThreadParker::take(self.id, &self.leader_wake_fd);
         let outcome = loop {
             if core.waiting.leader.is_none() {
                 core.waiting.leader = Some(Leader::new(&mut parker));
                 self.keeper.stop_leading(&mut core);
-                break self.drive(&mut parker, core, now, waiting, wait);
+                match self.drive(&mut parker, core, now, waiting, wait) {
+                    Driven::Over(outcome) => break outcome,
+                    Driven::Resigned(guard, at) => (core, now) = (guard, at),
+                }
+                // Without a thread to lead in its place it goes on.
+                if core.waiting.followers.is_empty() {
+                    continue;
+                }
             }
             let (woken, slept) = self.follow(&parker, core, now, waiting, wait.lock_class());
             core = woken;
@@ -189,14 +219,13 @@ impl Engine {
         lock_class: LockClass,
     ) -> (CoreGuard<'a>, io::Result<()>) {
         waiting.interests.iter().for_each(|i| core.register(*i, &parker.waker));
-        core.waiting.followers.push(parker.waiter.clone());
+        let Waiting { leader, followers, calls, .. } = &mut core.waiting;
+        let is_next = leader.as_mut().is_some_and(|leader| leader.ask_to_resign(calls));
+        followers.insert(if is_next { 0 } else { followers.len() }, parker.waiter.clone());
         // What the attempt has taken in concerns other threads, which may sleep, or this thread,
         // which is listed now.
         self.finish(core, now);
-        let slept = parker.waiter.park(waiting.follow_time(self.now())).map(drop);
-        if let Some(other) = waiting.other {
-            other.poll();
-        }
+        let slept = waiting.park(&parker.waiter, self.now());
         let mut core = self.lock_as(lock_class);
         core.waiting.followers.retain(|f| !Arc::ptr_eq(f, &parker.waiter));
         waiting.interests.iter().for_each(|i| core.forget(*i, &parker.waker));
@@ -211,15 +240,21 @@ impl Engine {
         mut now: Instant,
         waiting: &WaitParams<'_>,
         wait: &mut W,
-    ) -> Result<W::Out, WaitError> {
+    ) -> Driven<'a, W::Out> {
         let outcome = loop {
             parker.waiter.take_call();
             let frames = wait.poll_once(&mut core, now);
             if let Some(out) = wait.attempt(&mut core, &mut now) {
-                break Ok(out);
+                break Some(Ok(out));
             }
             if waiting.deadline.is_some_and(|d| now >= d) {
-                break Err(WaitError::TimedOut);
+                break Some(Err(WaitError::TimedOut));
+            }
+            if let Some(leader) = core.waiting.leader.as_mut().filter(|_| frames > 0) {
+                leader.count_for_others();
+            }
+            if core.waiting.leader.as_ref().is_some_and(Leader::resigns) {
+                break None;
             }
             if frames > 0 || core.has_more() {
                 core.bump();
@@ -231,7 +266,7 @@ impl Engine {
             (core, now, slept) = self.idle(&parker.waiter, core, waiting, now);
             core.set_leader_interest(None);
             if is_interrupted(&slept) {
-                break Err(WaitError::Interrupted);
+                break Some(Err(WaitError::Interrupted));
             }
         };
         waiting.interests.iter().for_each(|i| core.show_for(*i));
@@ -241,8 +276,9 @@ impl Engine {
         core.timing.leader_left_at = now;
         core.timing.next_wakeup = None;
         self.pass_on(&mut core);
+        let Some(outcome) = outcome else { return Driven::Resigned(core, now) };
         self.finish_iteration(core, now);
-        outcome
+        Driven::Over(outcome)
     }
 
     /// The role of leader is free: the thread that has waited longest takes it, or else the keeper.

@@ -95,14 +95,16 @@ impl Waiter {
 /// A thread's waiter, and what calls it. Each thread has one, which it takes while it waits and
 /// leaves for the next time: waiting allocates nothing, and counts no references.
 #[derive(Debug)]
-pub(super) struct ThreadParker {
+pub(crate) struct ThreadParker {
     engine: u64,
+    polls: bool,
     pub(super) waiter: Arc<Waiter>,
     pub(super) waker: Waker,
 }
 
 thread_local! {
     static PARKER: Cell<Option<ThreadParker>> = const { Cell::new(None) };
+    static POLLING_PARKER: Cell<Option<ThreadParker>> = const { Cell::new(None) };
 }
 
 impl ThreadParker {
@@ -112,13 +114,31 @@ impl ThreadParker {
         let left = PARKER.try_with(Cell::take).ok().flatten();
         left.filter(|parker| parker.engine == engine).unwrap_or_else(|| {
             let waiter = Waiter::new(wake_fd.clone());
-            Self { engine, waker: waiter.waker(), waiter }
+            Self { engine, polls: false, waker: waiter.waker(), waiter }
         })
+    }
+
+    /// As [`Self::take`], for a wait that includes another descriptor: its waiter has a descriptor
+    /// of its own, by which it can be called in `poll` while another thread leads.
+    ///
+    /// # Errors
+    /// The process has as many descriptors as it may have.
+    pub(super) fn take_polling(
+        engine: u64,
+        wake_fd: impl FnOnce() -> io::Result<Arc<WakeFd>>,
+    ) -> io::Result<Self> {
+        let left = POLLING_PARKER.try_with(Cell::take).ok().flatten();
+        if let Some(parker) = left.filter(|parker| parker.engine == engine) {
+            return Ok(parker);
+        }
+        let waiter = Waiter::new(wake_fd()?);
+        Ok(Self { engine, polls: true, waker: waiter.waker(), waiter })
     }
 
     /// Leaves it for the next time.
     pub(super) fn leave(self) {
-        let _ = PARKER.try_with(|parker| parker.set(Some(self)));
+        let place = if self.polls { &POLLING_PARKER } else { &PARKER };
+        let _ = place.try_with(|parker| parker.set(Some(self)));
     }
 }
 

@@ -115,7 +115,8 @@ impl<'a> Awaited<'a> {
 ///
 /// # Errors
 /// `InvalidInput` for none of them, and for those of several nodes of one process; `Interrupted`
-/// after a signal handler that wants calls interrupted; what made the node's devices unusable.
+/// after a signal handler that wants calls interrupted; what made the node's devices unusable; with
+/// an `other`, that the process has as many descriptors as it may have.
 pub fn wait_any(
     streams: &mut [Awaited<'_>],
     other: Option<BorrowedFd<'_>>,
@@ -132,10 +133,11 @@ pub fn wait_any(
         }
     }
     let interests: Vec<_> = streams.iter().flat_map(Awaited::interests).collect();
+    let parker = other.map(|_| engine.polling_parker()).transpose()?;
     let other = other.map(OtherFd::new);
     let deadline = timeout.map(|t| engine.now() + t);
     let mut wait = AnyWait { streams, other: other.as_ref() };
-    match engine.wait_many(&interests, other.as_ref(), deadline, &mut wait) {
+    match engine.wait_many(&interests, other.as_ref().zip(parker), deadline, &mut wait) {
         Ok(found) => found,
         Err(WaitError::TimedOut) => Ok(0),
         Err(WaitError::Interrupted) => Err(io::ErrorKind::Interrupted.into()),

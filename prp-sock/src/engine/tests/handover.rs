@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::{echo, many, read_byte, wait_for_crew};
+use super::{IdleLeader, echo, many, read_byte, wait_for_crew};
 use crate::builder::Builder;
+use crate::engine::leader::Leader;
+use crate::engine::waiters::Interest;
 use crate::testing::{Pair, wait_until, within_patience};
 
 const MESSAGE: usize = 64;
@@ -159,6 +161,29 @@ fn wait__both_directions_of_one_stream_at_once() {
             [writing, reading]
         });
         ends.into_iter().flatten().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+/// A thread that waits for something else, such as a server's for new connections, does not go on
+/// leading while all frames are for another thread.
+#[test]
+fn wait__a_leader_that_gets_nothing_leaves_its_role_to_the_thread_that_frames_are_for() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let _idle = IdleLeader::new(&pair);
+        let (ours, mut theirs) = pair.streams();
+        let conn = ours.inner().unwrap().conn;
+        let echoing = echo(ours, MESSAGE);
+        let engine = pair.alpha.engine();
+        wait_until("the thread that answers to lead", || {
+            theirs.write_all(&[1; MESSAGE]).unwrap();
+            theirs.read_exact(&mut [0; MESSAGE]).unwrap();
+            let core = engine.lock();
+            let interest = core.waiting.leader.as_ref().and_then(Leader::interest);
+            interest == Some(Interest::Read(conn)) && core.waiting.followers.len() == 1
+        });
+        drop(theirs);
+        echoing.join().unwrap();
     });
 }
 
