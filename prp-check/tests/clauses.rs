@@ -13,10 +13,15 @@ type Clause = (String, u32);
 /// Fewest clauses in a specification that was read whole; there are 151.
 const MIN_CLAUSES: usize = 140;
 
-/// The clauses that `spec` defines: those at the head of an item of a list.
-fn defined(spec: &str) -> BTreeSet<Clause> {
+/// The clauses that `spec` defines, in its order: those at the head of an item of a list.
+fn heads(spec: &str) -> impl Iterator<Item = Clause> {
     let heads = spec.lines().filter_map(|line| line.strip_prefix("- **PRP-"));
-    heads.filter_map(|head| head.split_once("**")).filter_map(|(name, _)| clause(name)).collect()
+    heads.filter_map(|head| head.split_once("**")).filter_map(|(name, _)| clause(name))
+}
+
+/// The clauses that `spec` defines.
+fn defined(spec: &str) -> BTreeSet<Clause> {
+    heads(spec).collect()
 }
 
 fn clause(name: &str) -> Option<Clause> {
@@ -63,7 +68,9 @@ fn cited(text: &str) -> BTreeSet<Clause> {
 fn mistakes(spec: &str, sources: &BTreeMap<String, String>) -> Vec<String> {
     let defined = defined(spec);
     let mut unseen = defined.clone();
-    let mut wrong = Vec::new();
+    let mut once = BTreeSet::new();
+    let twice = heads(spec).filter(|head| !once.insert(head.clone()));
+    let mut wrong: Vec<_> = twice.map(|(family, n)| format!("two are PRP-{family}-{n}")).collect();
     for (file, text) in sources {
         for (family, number) in cited(text) {
             let clause = (family, number);
@@ -105,6 +112,9 @@ fn mistakes__dead_ranges_and_uncited_clauses_are_found() {
     let dead = "a.rs cites PRP-A-4, which is not there";
     assert_eq!(mistakes(spec, &sources("// PRP-A-1 to 4, PRP-B-1")), [dead]);
     assert_eq!(mistakes(spec, &sources("// PRP-A-1 to 3")), ["no code cites PRP-B-1"]);
+    let doubled = format!("{spec}- **PRP-A-2** y\n");
+    let all = sources("// PRP-A-1 to 3, PRP-B-1");
+    assert_eq!(mistakes(&doubled, &all), ["two are PRP-A-2"]);
     let prose = BTreeMap::from([("a.md".to_owned(), "PRP-A-1 to 3, PRP-B-1".to_owned())]);
     assert_eq!(mistakes(spec, &prose).len(), 4);
 }

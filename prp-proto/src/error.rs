@@ -39,7 +39,7 @@ pub enum ConnError {
         /// Bytes of the oldest segment that is not acknowledged.
         segment: u16,
     },
-    /// This machine does not send what is for the peer (SPEC PRP-CONN-12).
+    /// This machine does not send what is for the peer (SPEC PRP-CONN-14).
     NotSent {
         /// The machine's own code for the reason.
         code: i32,

@@ -53,6 +53,7 @@ pub mod stats;
 pub mod testing;
 pub mod time;
 mod timer;
+mod timing;
 pub mod token_bucket;
 mod transmit;
 pub mod wire;

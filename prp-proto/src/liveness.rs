@@ -8,6 +8,7 @@
 use core::time::Duration;
 
 use crate::time::Instant;
+use crate::timing::LIVENESS_SLOW;
 use crate::wire::LivenessBlock;
 
 /// The state of a session (RFC 5880, 6.2).
@@ -65,10 +66,6 @@ pub struct LivenessConfig {
     /// Intervals without a probe after which the sender counts as dead.
     pub multiplier: u8,
 }
-
-/// While a session is not up, probes go no faster than this (RFC 5880, 6.8.3): a neighbour without
-/// a router is asked once a second.
-const SLOW: Duration = Duration::from_secs(1);
 
 /// Passive probes after which the other end has got one (SPEC PRP-LIVE-5).
 const PASSIVE_PROBES: u8 = 3;
@@ -218,7 +215,7 @@ impl Session {
 
     fn pause(&self) -> Duration {
         let wanted = self.config.interval.max(self.their_least);
-        if self.state == LivenessState::Up { wanted } else { wanted.max(SLOW) }
+        if self.state == LivenessState::Up { wanted } else { wanted.max(LIVENESS_SLOW) }
     }
 
     fn block(&self, state: LivenessState) -> LivenessBlock {

@@ -3,25 +3,7 @@
 use core::time::Duration;
 
 use crate::time::saturating_nanos;
-
-/// Least retransmission timeout.
-///
-/// A round trip here takes microseconds, a time slice of a busy kernel milliseconds: with both ends
-/// on one core the peer may be kept from the processor for several slices (HZ 250: 4 ms each) while
-/// nothing is lost. Twenty milliseconds is five of them. Lost tails do not wait for it: the
-/// tail-loss probe comes first.
-pub(crate) const MIN_RTO: Duration = Duration::from_millis(20);
-
-/// Largest retransmission timeout: a peer that comes back is found within two seconds.
-pub(crate) const MAX_RTO: Duration = Duration::from_secs(2);
-
-/// Timeout before any round trip was measured.
-const FIRST_RTO: Duration = Duration::from_millis(50);
-
-/// Least tail-loss probe timeout: one frame sent needlessly when the peer lost the processor for a
-/// slice is cheap, a window stalled for [`MIN_RTO`] is not. Where one frame in twenty is lost, an
-/// acknowledgement of all that is in flight is lost hundreds of times in a second.
-const MIN_PROBE: Duration = Duration::from_millis(1);
+use crate::timing::{FIRST_RTO, MAX_RTO, MIN_PROBE, MIN_RTO};
 
 /// Timeouts in a row for each doubling. A full queue that drops whatever of ours comes to it may do
 /// so for many timeouts; a sender that waits ever longer does not come back before the others have

@@ -57,7 +57,7 @@ pub(super) const CONNECTING: &[Mutation] = &[
         "a grant without options is believed at once",
         "handshake",
         "prp-proto/src/connection/classic.rs",
-        "give_up.min(now + EXTENDED_ANSWER_WAIT)",
+        "give_up.min(now + EXTENDED_ANSWER)",
         "give_up.min(now)",
     ),
     mutation(

@@ -244,8 +244,8 @@ pub(super) const ROUTERS: &[Mutation] = &[
         "a neighbour without a router is probed at full speed",
         "liveness",
         LIVENESS,
-        "if self.state == LivenessState::Up { wanted } else { wanted.max(SLOW) }",
-        "if self.state == LivenessState::Up { wanted } else { wanted.min(SLOW) }",
+        "if self.state == LivenessState::Up { wanted } else { wanted.max(LIVENESS_SLOW) }",
+        "if self.state == LivenessState::Up { wanted } else { wanted.min(LIVENESS_SLOW) }",
     ),
     mutation(
         Unit,

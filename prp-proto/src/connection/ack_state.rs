@@ -1,15 +1,10 @@
 //! What the receiver owes the sender, and when it acknowledges.
 
-use core::time::Duration;
-
 use super::Connection;
 use crate::seq::Seq;
 use crate::time::Instant;
 use crate::timer::Timer;
-
-/// Longest an acknowledgement waits for data to ride on. An answer is usually written within
-/// microseconds; the peer needs no acknowledgement sooner than its probe timeout of a millisecond.
-pub(super) const ACK_DELAY: Duration = Duration::from_micros(500);
+use crate::timing::ACK_DELAY;
 
 /// In-order segments that make an acknowledgement due at once. Measured: every frame costs 2 to 7 %
 /// of goodput, every 8 to 16 nothing.

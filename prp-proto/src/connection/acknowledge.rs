@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use super::Connection;
-use super::ack_state::ACK_DELAY;
 use super::sender::OpenProbe;
 use crate::congestion::{AckSample, LossSample};
 use crate::error::ConnError;
@@ -14,6 +13,7 @@ use crate::state::StateEvent;
 use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::timer::Timer;
+use crate::timing::ACK_DELAY;
 use crate::wire::{AckBlock, Bitmap, Echo, Flags, ResetReason};
 
 /// How far back an old acknowledgement may lie and still be a late one instead of a wrong one: by

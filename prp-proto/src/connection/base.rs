@@ -1,9 +1,6 @@
 //! What handlers of frames, timers and calls have in common. They call these methods, and these
 //! call none of theirs.
 
-use core::time::Duration;
-
-use super::ack_state::ACK_DELAY;
 use super::{Connection, Pending, Request};
 use crate::config::{Classic, Keepalive};
 use crate::error::ConnError;
@@ -12,17 +9,12 @@ use crate::seq::Seq;
 use crate::state::{State, StateEvent, Transition};
 use crate::time::Instant;
 use crate::timer::Timer;
+use crate::timing::{ACK_DELAY, UNCONFIRMED};
 use crate::wire::{CrcKey, Flags, TransportHeader};
 
 /// Questions before the retransmission timeout, at growing distances up to it: two lost ones are an
 /// outage or a full queue, and a full queue has room now and then.
 const TAIL_PROBES: u8 = 5;
-
-/// Probing of a client that has not confirmed our CACK yet. A stale or forged request must not hold
-/// a connection for long; a client that was stopped for ten seconds right after connecting must
-/// keep it.
-const UNCONFIRMED: Keepalive =
-    Keepalive { idle: Duration::from_secs(1), interval: Duration::from_secs(3), probes: 9 };
 
 impl Connection {
     /// Moves along the state table; whether there was a move.

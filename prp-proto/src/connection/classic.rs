@@ -3,7 +3,6 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use super::{Connection, Terms};
 use crate::config::{Classic, MAX_WINDOW};
@@ -11,12 +10,8 @@ use crate::seq::{Seq, SeqWidth};
 use crate::state::State;
 use crate::stats::DropReason;
 use crate::time::Instant;
+use crate::timing::EXTENDED_ANSWER;
 use crate::wire::{CLASSIC_MSS, Flags, Frame};
-
-/// How long a server that knows our options has to answer with them, after an answer has come
-/// without. Any station that can send a frame in its name can send a CACK without payload, which
-/// names no id. The request is repeated three times meanwhile (after 20, 60 and 140 ms).
-const EXTENDED_ANSWER_WAIT: Duration = Duration::from_millis(200);
 
 /// A CACK without options to our request.
 #[derive(Clone, Debug, Hash)]
@@ -53,7 +48,7 @@ impl Connection {
         let refuses = self.config.classic == Classic::Refuse;
         if self.request.classic.is_none() {
             let give_up = self.request.give_up;
-            let until = if refuses { give_up } else { give_up.min(now + EXTENDED_ANSWER_WAIT) };
+            let until = if refuses { give_up } else { give_up.min(now + EXTENDED_ANSWER) };
             let answer = ClassicAnswer { first, until, early: Vec::new(), held: 0 };
             self.request.classic = Some(Box::new(answer));
             self.set_request_timer();

@@ -1,28 +1,20 @@
 //! What happens because time has passed.
 
-use core::time::Duration;
-
 use super::Connection;
 use crate::error::ConnError;
 use crate::state::State;
 use crate::time::Instant;
 use crate::timer::Timer;
+use crate::timing::{UNCONFIRMED_EARLY, UNCONFIRMED_OVERDUE};
 use crate::wire::ResetReason;
 
 /// Timeouts in a row, or questions without an answer, after which another way is tried (SPEC
 /// PRP-WAY-2). One may be a queue that was full.
 const LOST_AFTER: u32 = 2;
 
-/// After this time without confirmation, and [`EARLY_PROBES`] without an answer, another request of
-/// the node may have a connection's place: an answer takes a round trip.
-const OVERDUE: Duration = Duration::from_secs(2);
-
 /// Probes of an unconfirmed connection that follow each other closely: one, or its answer, may be
 /// lost.
 const EARLY_PROBES: u8 = 3;
-
-/// Time between these: the last of them goes out 0.4 s before the connection is overdue.
-const EARLY_INTERVAL: Duration = Duration::from_millis(300);
 
 impl Connection {
     /// Acts on every timer that is due. The send buffer may grow by `spare` bytes.
@@ -135,7 +127,7 @@ impl Connection {
     /// Whether a client that knows of this connection would have confirmed it by now.
     pub(crate) fn is_overdue(&self, now: Instant) -> bool {
         let is_asked = self.probes_unanswered >= EARLY_PROBES;
-        !self.confirmed && is_asked && now.since(self.last_received) >= OVERDUE
+        !self.confirmed && is_asked && now.since(self.last_received) >= UNCONFIRMED_OVERDUE
     }
 
     /// Ends a connection that was not confirmed: its place is wanted.
@@ -164,7 +156,7 @@ impl Connection {
             self.lost |= u32::from(self.probes_unanswered) > LOST_AFTER;
             self.pending.probe = true;
             let is_early = !self.confirmed && self.probes_unanswered < EARLY_PROBES;
-            let interval = if is_early { EARLY_INTERVAL } else { keepalive.interval };
+            let interval = if is_early { UNCONFIRMED_EARLY } else { keepalive.interval };
             self.timers.set(Timer::Keepalive, now + interval);
         }
     }

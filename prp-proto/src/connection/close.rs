@@ -3,34 +3,20 @@
 use core::time::Duration;
 
 use super::Connection;
-use super::ack_state::ACK_DELAY;
 use crate::error::ConnError;
-use crate::rtt::MAX_RTO;
 use crate::state::{SendSide, State, StateEvent};
 use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::timer::Timer;
+use crate::timing::{
+    ACK_DELAY, CHALLENGE_PAUSE, MAX_RTO, ORPHAN_WAIT, TIME_WAIT, UNDELIVERED_WAIT,
+};
 use crate::wire::{AckBlock, ResetBlock, ResetReason};
-
-/// How long the end that acknowledged the last EOC stays to acknowledge it again. A repeat comes
-/// after a tail-loss probe or a timeout of at least 20 ms; three of them, doubling, fit.
-const TIME_WAIT: Duration = Duration::from_millis(150);
 
 /// How long it stays, and asks, where its process is about to end: no longer than it takes a peer
 /// that has not received the last acknowledgement to ask for it at the largest retransmission
 /// timeout.
 const LEAVING_TIME_WAIT: Duration = MAX_RTO;
-
-/// How long a connection whose application is gone waits for the peer to close its side, once the
-/// peer has everything: as long as Linux leaves an orphan in FIN-WAIT-2.
-const ORPHAN_WAIT: Duration = Duration::from_secs(60);
-
-/// How long it waits for a peer that is alive and takes nothing more: about as long as Linux asks
-/// an orphan's peer about its closed window (`tcp_orphan_retries`).
-const UNDELIVERED_WAIT: Duration = Duration::from_secs(120);
-
-/// Least time between two questions to the peer about frames we do not believe.
-const CHALLENGE_PAUSE: Duration = Duration::from_millis(5);
 
 impl Connection {
     /// The application writes no more. EOC follows what was written.

@@ -11,14 +11,8 @@ use crate::seq::Seq;
 use crate::state::{State, StateEvent};
 use crate::stats::DropReason;
 use crate::time::Instant;
+use crate::timing::{REQUEST_FIRST, REQUEST_MAX};
 use crate::wire::{CRC_LEN, CrcKey, Frame, Offer, Reliability, ReliabilitySet, ResetReason};
-
-/// First repeat of an unanswered request. The answer takes microseconds when the server's process
-/// runs, a few time slices of 4 ms when it must wait for a processor.
-const FIRST_RETRY: Duration = Duration::from_millis(20);
-
-/// Longest pause between repeats.
-const MAX_RETRY: Duration = Duration::from_secs(1);
 
 /// A request under way.
 #[derive(Clone, Debug, Default, Hash)]
@@ -51,8 +45,8 @@ impl Connection {
         conn.step(StateEvent::Request);
         conn.pending.request = true;
         conn.request = Request {
-            pause: FIRST_RETRY,
-            next: seed.now + FIRST_RETRY,
+            pause: REQUEST_FIRST,
+            next: seed.now + REQUEST_FIRST,
             give_up: seed.now + conn.config.connect_timeout,
             ..Request::default()
         };
@@ -186,7 +180,7 @@ impl Connection {
         self.pending.request = true;
         self.lost |= self.request.odd;
         self.request.odd = !self.request.odd;
-        self.request.pause = (self.request.pause * 2).min(MAX_RETRY);
+        self.request.pause = (self.request.pause * 2).min(REQUEST_MAX);
         self.request.next = (now + self.request.pause).min(self.request.give_up);
         self.set_request_timer();
     }

@@ -1,12 +1,11 @@
 //! Which segments the path carries: probes search upwards, and smaller ones are taken where full
 //! ones vanish (SPEC PRP-SIZE).
 
-use core::time::Duration;
-
 use super::Connection;
 use super::sender::Sender;
 use crate::time::Instant;
 use crate::timer::Timer;
+use crate::timing::{SIZE_PROBE_PAUSE, SIZE_RETRY};
 use crate::wire::{CLASSIC_MSS, CRC_LEN, PACKET_HEADER_LEN};
 
 /// Segments that every path is taken to carry, as QUIC has it: 1200 bytes with headers and trailer
@@ -15,12 +14,6 @@ pub(super) const FLOOR: u16 = 1200 - (PACKET_HEADER_LEN + CRC_LEN) as u16;
 
 /// Size probes sent before a size is taken for too large.
 const SIZE_PROBES: u8 = 5;
-
-/// Time between them.
-const SIZE_PROBE_PAUSE: Duration = Duration::from_millis(20);
-
-/// After this time sizes that did not get through are tried again: routes change, and tunnels end.
-const TRY_AGAIN: Duration = Duration::from_secs(60);
 
 /// Sizes closer to each other than this are not told apart: 64 bytes are 5 % of a segment.
 const GRAIN: u16 = 64;
@@ -140,7 +133,7 @@ impl Connection {
     /// What gets through is known; it may be more some time later.
     fn try_sizes_later(&mut self, now: Instant) {
         self.send.size = PathSize::from(self.terms.mss, true);
-        self.timers.set(Timer::SizeProbe, now + TRY_AGAIN);
+        self.timers.set(Timer::SizeProbe, now + SIZE_RETRY);
     }
 
     /// Segments of `size` bytes are known to arrive.

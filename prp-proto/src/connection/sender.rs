@@ -11,9 +11,10 @@ use crate::buffer::{Ending, SendBuffer};
 use crate::congestion::{AckSample, Congestion, Controller};
 use crate::flight::Flight;
 use crate::recovery::RecoveryState;
-use crate::rtt::{MAX_RTO, Rtt};
+use crate::rtt::Rtt;
 use crate::seq::Seq;
 use crate::time::Instant;
+use crate::timing::MAX_RTO;
 use crate::wire::CLASSIC_MSS;
 
 /// Most of the time lost by a late timer that a paced sender makes up for. Sleeping threads are

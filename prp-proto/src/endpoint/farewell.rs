@@ -3,7 +3,6 @@
 
 use alloc::collections::VecDeque;
 use core::ops::Range;
-use core::time::Duration;
 
 use super::Endpoint;
 use super::refusal::Refusal;
@@ -11,6 +10,7 @@ use crate::addr::{Port, PrpAddr};
 use crate::connection::Connection;
 use crate::event::ConnHandle;
 use crate::time::Instant;
+use crate::timing::{FAREWELL_MEMORY, FAREWELL_PAUSE};
 use crate::wire::{ResetBlock, ResetReason};
 
 /// Connections remembered. Peers of a process that ends 2,000 a second repeat their ends, and are
@@ -22,14 +22,6 @@ const TIMES: usize = 2;
 
 /// Frames to peers in a row. All of them may be for one process, whose ring takes 512 frames.
 const PORTION: usize = 32;
-
-/// Time between two portions: a process that gets no processor for 40 ms loses none, and takes in
-/// the answers to what its connections repeat meanwhile.
-const PACE: Duration = Duration::from_millis(4);
-
-/// How long the end of a connection is news to its peer: a peer stays no longer, even one whose
-/// process ends.
-const NEWS: Duration = Duration::from_millis(2500);
 
 /// A connection that has come to its end: what its peer is told by, in 24 bytes.
 #[derive(Copy, Clone, Debug, Hash)]
@@ -66,7 +58,7 @@ impl Farewells {
     }
 
     fn forget_old(&mut self, now: Instant) {
-        while self.recent.front().is_some_and(|ended| now.since(ended.at) >= NEWS) {
+        while self.recent.front().is_some_and(|ended| now.since(ended.at) >= FAREWELL_MEMORY) {
             self.recent.pop_front();
         }
     }
@@ -76,7 +68,7 @@ impl Farewells {
         let all = self.recent.len() * TIMES;
         let first = self.reported;
         self.reported = all.min(first + PORTION);
-        self.due = (self.reported < all).then(|| now + PACE);
+        self.due = (self.reported < all).then(|| now + FAREWELL_PAUSE);
         first..self.reported
     }
 

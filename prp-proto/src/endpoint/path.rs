@@ -1,7 +1,5 @@
 //! By which way the frames of this node leave (SPEC PRP-WAY).
 
-use core::time::Duration;
-
 use super::connection_trace::ConnectionTraces;
 use super::send_refusal::RefusedHops;
 use super::{Device, Endpoint};
@@ -12,13 +10,9 @@ use crate::event::ConnHandle;
 use crate::route::{Flow, NextHop, Route, RouteTable, UnusableHops};
 use crate::state::State;
 use crate::time::Instant;
+use crate::timing::PATH_SILENCE;
 use crate::transmit::Path;
 use crate::wire::{Control, Flags, Frame, Head, NodeBlock, NodeKind, mss_for_mtu};
-
-/// How long a connection must have received nothing before a repeat that comes by another path is
-/// taken for a sign that its own is dead: longer than repeats take to come where only frames are
-/// lost.
-const SILENCE: Duration = Duration::from_millis(10);
 
 impl Endpoint {
     /// Replaces the routes. Connections to nodes that have a way keep running along the new one;
@@ -155,7 +149,7 @@ impl Endpoint {
         (flags.intersects(Flags::RTX | Flags::CREQ) || Control::is_probe(frame))
             && self.table.get(handle).is_some_and(|conn| {
                 (conn.path.device != device || !conn.path.to.is_same_host(frame.from))
-                    && now.since(conn.last_received) >= SILENCE
+                    && now.since(conn.last_received) >= PATH_SILENCE
                     && conn.may_change_path()
                     // A peer that asks us while we ask has not named our id.
                     && !(conn.state == State::ConnWait && flags.contains(Flags::CREQ))

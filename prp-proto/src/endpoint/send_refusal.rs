@@ -1,4 +1,4 @@
-//! What this machine says to frames that it does not send (SPEC PRP-CONN-12).
+//! What this machine says to frames that it does not send (SPEC PRP-CONN-14).
 //!
 //! A driver is told at once of a frame that its machine does not send. That is a lost frame as any
 //! other, and may pass; but where a connection ends for want of an answer, it is the cause.

@@ -6,16 +6,13 @@ use core::time::Duration;
 use super::{AckNews, LossVerdict, OnGap, Policy, RecoveryState};
 use crate::flight::{Flight, before};
 use crate::time::Instant;
+use crate::timing::MIN_REORDERING;
 
 /// Most times the reordering window is doubled.
 pub(super) const MAX_PATIENCE: u32 = 6;
 
 /// Flights with losses and without a false alarm after which patience is over: RFC 8985's sixteen.
 pub(super) const CALM: u32 = 16;
-
-/// Least reordering window. A bridge, a router with two queues or a second processor can swap
-/// frames by a few frame times; twenty full frames at 1 Gbit/s are 240 us, at veth speed 40.
-const LEAST_WINDOW: Duration = Duration::from_micros(50);
 
 /// The receiver keeps segments after a gap and reports them; the sender takes a segment for lost
 /// when one that was sent later has arrived and the earlier one has had time to.
@@ -58,6 +55,6 @@ impl Policy for SelectiveRepeat {
 }
 
 fn reorder_window(state: &RecoveryState, news: &AckNews) -> Duration {
-    let quarter = (news.least_rtt / 4).max(LEAST_WINDOW);
-    (quarter * (1 << state.patience)).min(news.rtt.max(LEAST_WINDOW) * 4)
+    let quarter = (news.least_rtt / 4).max(MIN_REORDERING);
+    (quarter * (1 << state.patience)).min(news.rtt.max(MIN_REORDERING) * 4)
 }

@@ -120,6 +120,7 @@ fn connect__counts_routers_from_the_hop_limit_on() {
     }
 }
 
+/// PRP-CONN-12.
 #[test]
 fn connect__no_route_is_known_at_once() {
     let mut pair = Pair::default();

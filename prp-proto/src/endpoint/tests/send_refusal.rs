@@ -23,7 +23,7 @@ fn refuse(pair: &mut Pair, refusal: SendRefusal) -> usize {
     count
 }
 
-/// PRP-CONN-12: no route, and no other next hop: the request ends at once.
+/// PRP-CONN-14: no route, and no other next hop: the request ends at once.
 #[test]
 fn connect__ends_at_once_where_no_route_leads() {
     let mut pair = Pair::default();
@@ -38,7 +38,7 @@ fn connect__ends_at_once_where_no_route_leads() {
     assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::OPEN));
 }
 
-/// PRP-CONN-12: what may pass is a lost frame, and named only by an error for want of an answer.
+/// PRP-CONN-14: what may pass is a lost frame, and named only by an error for want of an answer.
 #[test]
 fn connect__survives_a_refusal_that_passes_and_names_one_that_stays() {
     let mut pair = Pair::default();
@@ -58,7 +58,7 @@ fn connect__survives_a_refusal_that_passes_and_names_one_that_stays() {
     assert_eq!(error, Some(ConnError::NotSent { code: CODE, waited: Some(limit) }));
 }
 
-/// PRP-CONN-12: an established connection goes on after any refusal, and its error names the last
+/// PRP-CONN-14: an established connection goes on after any refusal, and its error names the last
 /// one only if nothing was sent since.
 #[test]
 fn established__survives_and_names_what_was_refused_last() {
