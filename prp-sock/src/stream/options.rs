@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prp_proto::config::{ConnConfig, Keepalive};
+use prp_proto::device::Device;
 use prp_proto::endpoint::Terms;
 use prp_proto::state::State;
 use prp_proto::stats::{ConnStats, EndpointStats};
@@ -131,6 +132,39 @@ impl PrpStream {
         self.configure(|c| c.user_timeout = timeout)
     }
 
+    /// Returns what [`Self::set_keepalive`] or the builder last said.
+    ///
+    /// # Errors
+    /// `NotConnected` once the connection is gone; `Unsupported` in a forked child.
+    pub fn keepalive(&self) -> io::Result<Option<Keepalive>> {
+        self.setting(|c| c.keepalive)
+    }
+
+    /// Returns what [`Self::set_user_timeout`] or the builder last said.
+    ///
+    /// # Errors
+    /// As [`Self::keepalive`].
+    pub fn user_timeout(&self) -> io::Result<Option<Duration>> {
+        self.setting(|c| c.user_timeout)
+    }
+
+    /// Returns the bytes of the send buffer, as the builder set them or by default; it may have
+    /// grown ([`Builder::send_buffer_max`](crate::Builder::send_buffer_max)).
+    ///
+    /// # Errors
+    /// As [`Self::keepalive`].
+    pub fn send_buffer(&self) -> io::Result<usize> {
+        self.setting(|c| c.send_buffer)
+    }
+
+    /// Returns the bytes of the receive buffer, as the builder set them or by default.
+    ///
+    /// # Errors
+    /// As [`Self::keepalive`].
+    pub fn recv_buffer(&self) -> io::Result<usize> {
+        self.setting(|c| c.recv_buffer.unwrap_or(Device::WINDOW))
+    }
+
     /// What both ends agreed on: policy, segment size, CRC.
     ///
     /// # Errors
@@ -179,6 +213,12 @@ impl PrpStream {
         let inner = self.inner()?;
         let memory = inner.engine.lock().endpoint.memory(inner.conn);
         memory.ok_or_else(error::not_connected)
+    }
+
+    fn setting<T>(&self, f: impl FnOnce(&ConnConfig) -> T) -> io::Result<T> {
+        let inner = self.inner()?;
+        let core = inner.engine.lock();
+        core.endpoint.conn_config(inner.conn).map(f).ok_or_else(error::not_connected)
     }
 
     fn configure(&self, f: impl FnOnce(&mut ConnConfig)) -> io::Result<()> {

@@ -153,6 +153,31 @@ fn user_timeout__ends_a_write_that_is_not_acknowledged() {
 }
 
 #[test]
+fn settings__can_be_read() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let second = Duration::from_secs(1);
+        let keepalive = Keepalive { idle: second, interval: second, probes: 3 };
+        let builder = Builder::new()
+            .keepalive(Some(keepalive))
+            .user_timeout(None)
+            .send_buffer(70_000)
+            .recv_buffer(80_000);
+        let (ours, theirs) = pair.streams_with(&builder, &Builder::new());
+        assert_eq!(ours.keepalive().unwrap(), Some(keepalive));
+        assert_eq!(ours.user_timeout().unwrap(), None);
+        assert_eq!(ours.send_buffer().unwrap(), 70_000);
+        assert_eq!(ours.recv_buffer().unwrap(), 80_000);
+        assert_eq!(theirs.user_timeout().unwrap(), Some(60 * second));
+        assert_eq!(theirs.recv_buffer().unwrap(), 512 * 1024);
+        ours.set_keepalive(None).unwrap();
+        ours.set_user_timeout(Some(second)).unwrap();
+        assert_eq!(ours.keepalive().unwrap(), None);
+        assert_eq!(ours.user_timeout().unwrap(), Some(second));
+    });
+}
+
+#[test]
 fn builder__is_what_the_stream_gets() {
     within_patience(|| {
         let pair = Pair::new();
