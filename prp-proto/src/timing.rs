@@ -1,4 +1,4 @@
-//! The times of the protocol that no application sets, as section 14 of the SPEC lists them. Those
+//! The times of the protocol that no application sets, as section 15 of the SPEC lists them. Those
 //! that applications set are in [`config`](crate::config).
 
 use core::time::Duration;

@@ -1,0 +1,263 @@
+//! The handshake in CREQ and CACK (SPEC PRP-KEY-4 to 8).
+
+mod offer;
+mod pairs;
+
+use alloc::vec::Vec;
+use core::fmt::{self, Debug, Formatter};
+use core::marker::PhantomData;
+
+use x25519_dalek::{PublicKey, StaticSecret};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::cipher::Cipher;
+use crate::keyring::{ClusterKey, Keyring};
+use crate::mode::Mode;
+use crate::refusal::Refusal;
+use crate::schedule::{self, Purpose};
+use crate::secret::Secret;
+use crate::session::{Header, Session, without_hops};
+
+use offer::Offer;
+pub use offer::{OPTION_BYTES, OPTION_TYPE};
+pub use pairs::MAX_PAIRS;
+use pairs::Pairs;
+
+/// Bytes of a nonce.
+const NONCE_BYTES: usize = 16;
+
+/// Bytes of a public key of X25519.
+const SHARE_BYTES: usize = 32;
+
+/// Where a block of options has the connection id of its sender.
+const ID: usize = 4;
+
+/// Random bytes that one end of a connection adds to its keys. Each connection has fresh ones, and
+/// its request and its answer have the same (SPEC PRP-KEY-4).
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct Nonce([u8; NONCE_BYTES]);
+
+impl Nonce {
+    /// The nonce with these random bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; NONCE_BYTES]) -> Self {
+        Self(bytes)
+    }
+}
+
+/// Random bytes from which a process makes its key for Diffie-Hellman. A process and the child that
+/// it forks must not have the same.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Seed([u8; SHARE_BYTES]);
+
+impl Seed {
+    /// The seed with these random bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; SHARE_BYTES]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl Debug for Seed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("Seed")
+    }
+}
+
+/// A request that is out: what its answer is checked against.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    header: Header,
+    block: Vec<u8>,
+}
+
+/// A process that has the cluster's key.
+///
+/// It makes one key for Diffie-Hellman when it begins, which only its memory has, and one secret
+/// with each process that it speaks to. Connections of the pair need no more public-key work.
+pub struct Member<C> {
+    keyring: Keyring,
+    own: StaticSecret,
+    share: [u8; SHARE_BYTES],
+    pairs: Pairs,
+    sessions: PhantomData<fn() -> C>,
+}
+
+impl<C: Cipher> Member<C> {
+    /// A process with these keys.
+    #[must_use]
+    pub fn new(keyring: Keyring, seed: Seed) -> Self {
+        let own = StaticSecret::from(seed.0);
+        let share = PublicKey::from(&own).to_bytes();
+        drop(seed);
+        Self { keyring, own, share, pairs: Pairs::default(), sessions: PhantomData }
+    }
+
+    /// Returns the keys in force.
+    #[must_use]
+    pub const fn keyring(&self) -> &Keyring {
+        &self.keyring
+    }
+
+    /// Puts other keys in force, for handshakes from now on. Connections keep theirs.
+    pub fn set_keyring(&mut self, keyring: Keyring) {
+        self.keyring = keyring;
+        // A secret of the cluster may have changed and kept its id.
+        self.pairs = Pairs::default();
+    }
+
+    /// Adds to `block`, the options of a request without a key, what the handshake needs. `header`
+    /// is that of the request, which is repeated as it is.
+    ///
+    /// It asks for the protection that this end wants of the node at least, and for
+    /// [`Mode::Sign`] of one that it wants none of.
+    ///
+    /// # Panics
+    /// `block` is no block of options.
+    pub fn ask(&self, header: &Header, nonce: Nonce, block: &mut Vec<u8>) -> Asked {
+        let header = without_hops(header);
+        let key = self.keyring.used();
+        let offer = Offer {
+            mode: self.keyring.least(peer_of_sent(&header)).max(Mode::Sign),
+            key_id: key.id,
+            share: self.share,
+            nonce: nonce.0,
+        };
+        offer.append(block, |unsigned| schedule::code(&key.request, &[&header, unsigned]));
+        Asked { header, block: block.clone() }
+    }
+
+    /// Checks the request `asked`, its header and its block of options, and adds to the block of
+    /// `answer` what the handshake needs. Returns the protection of the connection.
+    ///
+    /// Where the process that asks is a new one, the answer needs public-key work (0.1 ms), which a
+    /// recorded request can ask for again: `may_pair` says whether there is a budget for it.
+    ///
+    /// # Errors
+    /// Why the request is to be dropped.
+    ///
+    /// # Panics
+    /// The block of `answer` is no block of options.
+    pub fn answer(
+        &mut self,
+        (asked_header, asked): (&Header, &[u8]),
+        nonce: Nonce,
+        (header, block): (&Header, &mut Vec<u8>),
+        may_pair: bool,
+    ) -> Result<Session<C>, Refusal> {
+        let (asked_header, header) = (without_hops(asked_header), without_hops(header));
+        let (theirs, unsigned, tag) = Offer::read(asked)?;
+        let key = self.keyring.find(theirs.key_id).ok_or(Refusal::UnknownKey)?;
+        if !schedule::is_code(&key.request, &[&asked_header, unsigned], tag) {
+            return Err(Refusal::BadTag);
+        }
+        let mode = theirs.mode.max(self.keyring.least(peer_of_sent(&header)));
+        let pair = match self.pairs.find(key.id, &theirs.share) {
+            Some(pair) => pair,
+            None if !may_pair => return Err(Refusal::Busy),
+            None => pair_secret(&self.own, &self.share, key, &theirs.share)?,
+        };
+        self.pairs.note(key.id, &theirs.share, &pair);
+        let ours = Offer { mode, key_id: key.id, share: self.share, nonce: nonce.0 };
+        ours.append(block, |unsigned| {
+            schedule::code(&key.answer, &[&asked_header, asked, &header, unsigned])
+        });
+        let ends = Ends { header: &header, own: (id(block), &ours), peer: (id(asked), &theirs) };
+        Ok(ends.session(mode, &pair))
+    }
+
+    /// Checks the answer, its header and its block of options, to the request `asked`. Returns the
+    /// protection of the connection.
+    ///
+    /// # Errors
+    /// Why the answer is to be dropped; the request still waits for another one.
+    pub fn finish(
+        &mut self,
+        asked: &Asked,
+        (header, block): (&Header, &[u8]),
+    ) -> Result<Session<C>, Refusal> {
+        let header = without_hops(header);
+        let (theirs, unsigned, tag) = Offer::read(block)?;
+        let (ours, ..) = Offer::read(&asked.block)?;
+        let key = self.keyring.find(theirs.key_id).ok_or(Refusal::UnknownKey)?;
+        let pieces = [&asked.header[..], &asked.block, &header, unsigned];
+        if theirs.key_id != ours.key_id || !schedule::is_code(&key.answer, &pieces, tag) {
+            return Err(Refusal::BadTag);
+        }
+        if theirs.mode < ours.mode {
+            return Err(Refusal::Unsigned);
+        }
+        let pair = match self.pairs.find(key.id, &theirs.share) {
+            Some(pair) => pair,
+            None => pair_secret(&self.own, &self.share, key, &theirs.share)?,
+        };
+        self.pairs.note(key.id, &theirs.share, &pair);
+        let own = (id(&asked.block), &ours);
+        let ends = Ends { header: &asked.header, own, peer: (id(block), &theirs) };
+        Ok(ends.session(theirs.mode, &pair))
+    }
+}
+
+impl<C> Debug for Member<C> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("keyring", &self.keyring).finish_non_exhaustive()
+    }
+}
+
+/// Computes the secret of two processes under a key of the cluster (PRP-KEY-6): the same at both,
+/// whichever asked.
+fn pair_secret(
+    own: &StaticSecret,
+    own_share: &[u8; SHARE_BYTES],
+    key: &ClusterKey,
+    share: &[u8; SHARE_BYTES],
+) -> Result<Secret, Refusal> {
+    let agreed = own.diffie_hellman(&PublicKey::from(*share));
+    if !agreed.was_contributory() {
+        return Err(Refusal::BadTag);
+    }
+    let shared = schedule::extract(key.root.bytes(), agreed.as_bytes());
+    let (low, high) = (own_share.min(share), own_share.max(share));
+    Ok(schedule::derive(&shared, Purpose::Pair, &[low, high]))
+}
+
+/// The two ends of a connection, as one of them sees them.
+struct Ends<'a> {
+    /// Of the frame that this end has sent.
+    header: &'a Header,
+    own: ([u8; 4], &'a Offer),
+    peer: ([u8; 4], &'a Offer),
+}
+
+impl Ends<'_> {
+    /// The protection of the connection (PRP-KEY-8): it depends on nonces, addresses, ids and mode,
+    /// and not on who asked, since requests may cross. The end with the lower address leads.
+    fn session<C: Cipher>(&self, mode: Mode, pair: &Secret) -> Session<C> {
+        let [a, b, c, d, e, f, g, h, ..] = *self.header;
+        let own = ([a, b, e, f], self.own.0, self.own.1.nonce);
+        let peer = ([c, d, g, h], self.peer.0, self.peer.1.nonce);
+        let (low, high) = (own.min(peer), own.max(peer));
+        let connection = schedule::extract(&[low.2, high.2].concat(), pair.bytes());
+        let direction = |is_upward: bool| {
+            let ends = [low.0, low.1, high.0, high.1].concat();
+            let way = [mode.wire(), u8::from(is_upward)];
+            schedule::derive(&connection, Purpose::Frames, &[&ends, &way])
+        };
+        let leads = own < peer;
+        let (outgoing, incoming) = (direction(leads), direction(!leads));
+        Session::new(mode, self.own.1.key_id, leads, &outgoing, &incoming)
+    }
+}
+
+/// The connection id of the sender of a block of options.
+fn id(block: &[u8]) -> [u8; 4] {
+    block.get(ID..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
+}
+
+/// The node that a frame with this header goes to.
+const fn peer_of_sent(header: &Header) -> u16 {
+    u16::from_be_bytes([header[2], header[3]])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! The direction in which an end receives.
+
+use alloc::boxed::Box;
+use core::fmt::{self, Debug, Formatter};
+use core::mem;
+
+use crate::cipher::{CIPHER_NONCE_BYTES, Cipher};
+use crate::refusal::Refusal;
+use crate::secret::Secret;
+
+use super::counter::{Counter, WIRE_BYTES};
+use super::outgoing::epoch;
+use super::replay::{ReplayWindow, WINDOW};
+
+/// The keys of frames that come, and which have come.
+///
+/// It has the key of the present epoch, that of the one before for frames that were overtaken, and
+/// that of the next one from the first frame on that claims to be of it.
+pub(super) struct Incoming<C> {
+    /// The number of the present epoch.
+    number: u32,
+    present: Epoch<C>,
+    previous: Option<Box<Epoch<C>>>,
+    /// With the secret of the one that follows it.
+    next: Option<Box<(Epoch<C>, Secret)>>,
+    /// The secret of the next epoch.
+    following: Secret,
+}
+
+/// The key of an epoch, and which of its frames have come.
+struct Epoch<C> {
+    cipher: C,
+    window: ReplayWindow,
+}
+
+impl<C: Cipher> Epoch<C> {
+    fn new(secret: &Secret) -> (Self, Secret) {
+        let (cipher, following) = epoch(secret);
+        (Self { cipher, window: ReplayWindow::new() }, following)
+    }
+
+    /// Checks the frame with `counter` by `is_authentic`, and notes it after that.
+    fn open(
+        &mut self,
+        counter: Counter,
+        is_authentic: impl FnOnce(&C, &[u8; CIPHER_NONCE_BYTES]) -> bool,
+    ) -> Result<(), Refusal> {
+        if !self.window.is_new(counter.index) {
+            return Err(Refusal::Replayed);
+        }
+        if !is_authentic(&self.cipher, &counter.nonce()) {
+            return Err(Refusal::BadTag);
+        }
+        self.window.note(counter.index);
+        Ok(())
+    }
+}
+
+impl<C: Cipher> Incoming<C> {
+    pub(super) fn new(secret: &Secret) -> Self {
+        let (present, following) = Epoch::new(secret);
+        Self { number: 0, present, previous: None, next: None, following }
+    }
+
+    /// Checks the frame with the counter `wire` by `is_authentic`. Nothing that is not authentic
+    /// changes what it takes.
+    pub(super) fn open(
+        &mut self,
+        wire: [u8; WIRE_BYTES],
+        is_authentic: impl FnOnce(&C, &[u8; CIPHER_NONCE_BYTES]) -> bool,
+    ) -> Result<(), Refusal> {
+        let counter = Counter::read(wire, self.number).ok_or(Refusal::UnknownKey)?;
+        if counter.epoch < self.number {
+            let previous = self.previous.as_deref_mut().ok_or(Refusal::UnknownKey)?;
+            return previous.open(counter, is_authentic);
+        }
+        if counter.epoch == self.number {
+            self.present.open(counter, is_authentic)?;
+            if self.present.window.reached() >= WINDOW {
+                self.previous = None;
+            }
+            return Ok(());
+        }
+        // Forged frames have the next key made once.
+        let following = &self.following;
+        let next = self.next.get_or_insert_with(|| Box::new(Epoch::new(following)));
+        next.0.open(counter, is_authentic)?;
+        self.promote();
+        Ok(())
+    }
+
+    /// Makes the next epoch the present one.
+    fn promote(&mut self) {
+        let Some(next) = self.next.take() else { return };
+        let (next, following) = *next;
+        self.previous = Some(Box::new(mem::replace(&mut self.present, next)));
+        self.following = following;
+        self.number += 1;
+    }
+}
+
+impl<C> Incoming<C> {
+    /// The newest epoch of which an authentic frame has come.
+    pub(super) const fn epoch(&self) -> u32 {
+        self.number
+    }
+
+    /// One more than the newest frame of this epoch that has come.
+    pub(super) const fn reached(&self) -> u32 {
+        self.present.window.reached()
+    }
+}
+
+impl<C> Debug for Incoming<C> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "epoch {}, up to {}", self.number, self.reached())
+    }
+}

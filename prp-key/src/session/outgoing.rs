@@ -1,0 +1,72 @@
+//! The direction in which an end sends.
+
+use core::fmt::{self, Debug, Formatter};
+
+use crate::cipher::Cipher;
+use crate::schedule::{self, Purpose};
+use crate::secret::Secret;
+
+use super::Exhausted;
+use super::counter::{Counter, INDICES};
+
+/// The keys and the counter of frames to send.
+pub(super) struct Outgoing<C> {
+    /// Of the next frame.
+    next: Counter,
+    cipher: C,
+    /// The secret of the next epoch. That of the present one is gone: its frames cannot be read
+    /// from what an end still knows once its cipher is gone too.
+    following: Secret,
+}
+
+impl<C: Cipher> Outgoing<C> {
+    pub(super) fn new(secret: &Secret) -> Self {
+        let (cipher, following) = epoch(secret);
+        Self { next: Counter { epoch: 0, index: 0 }, cipher, following }
+    }
+
+    /// Takes the next counter, which nobody gets again, and the cipher for it.
+    pub(super) fn next(&mut self) -> Result<(Counter, &C), Exhausted> {
+        let counter = self.next;
+        if counter.index >= INDICES {
+            return Err(Exhausted);
+        }
+        self.next.index += 1;
+        Ok((counter, &self.cipher))
+    }
+
+    /// Goes on to the epoch `number`, if it is not there.
+    pub(super) fn follow(&mut self, number: u32) {
+        while self.next.epoch < number {
+            let (cipher, following) = epoch(&self.following);
+            (self.cipher, self.following) = (cipher, following);
+            self.next = Counter { epoch: self.next.epoch + 1, index: 0 };
+        }
+    }
+}
+
+impl<C> Outgoing<C> {
+    pub(super) const fn epoch(&self) -> u32 {
+        self.next.epoch
+    }
+
+    /// How many frames were sent in this epoch.
+    pub(super) const fn sent(&self) -> u32 {
+        self.next.index
+    }
+}
+
+impl<C> Debug for Outgoing<C> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.next)
+    }
+}
+
+/// The cipher of the epoch whose secret is `secret`, and the secret of the next one (PRP-KEY-11).
+pub(super) fn epoch<C: Cipher>(secret: &Secret) -> (C, Secret) {
+    let cipher = C::new(&schedule::cipher_key(secret));
+    (cipher, schedule::derive(secret, Purpose::NextEpoch, &[]))
+}
+
+#[cfg(test)]
+mod tests;
