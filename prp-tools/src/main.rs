@@ -14,6 +14,7 @@ mod dump;
 mod exit;
 mod generate;
 mod hosts;
+mod key;
 mod model;
 mod perf;
 mod ping;
@@ -65,6 +66,7 @@ By task:
   how fast is it?              prp perf serve, and prp perf stream NODE; prp model predicts
   send and receive bytes       prp cat; prp proxy for programs of TCP
   write prphosts               prp hosts generate, check, resolve
+  make the cluster's key       prp key new, list, use, drop
   make packages                prp generate man, completions
 ";
 
@@ -75,6 +77,7 @@ enum Command {
     Dump(dump::DumpArgs),
     Generate(generate::GenerateArgs),
     Hosts(hosts::HostsArgs),
+    Key(key::KeyArgs),
     Model(model::ModelArgs),
     Perf(perf::PerfArgs),
     Ping(ping::PingArgs),
@@ -164,6 +167,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Dump(args) => dump::run(args),
         Command::Generate(args) => generate::run(args, Arguments::command()),
         Command::Hosts(args) => hosts::run(args),
+        Command::Key(args) => key::run(args),
         Command::Model(args) => model::run(args),
         Command::Perf(args) => perf::run(args),
         Command::Ping(args) => ping::run(args),

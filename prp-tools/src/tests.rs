@@ -5,7 +5,7 @@ use super::*;
 
 /// Commands without `--json`: they print what others have sent, what was asked for as a file, or
 /// nothing.
-const NO_DATA: [&str; 13] = [
+const NO_DATA: [&str; 16] = [
     "prp cat",
     "prp generate completions",
     "prp generate man",
@@ -14,6 +14,9 @@ const NO_DATA: [&str; 13] = [
     "prp hosts generate ring",
     "prp hosts generate star",
     "prp hosts generate tree",
+    "prp key drop",
+    "prp key new",
+    "prp key use",
     "prp model collective",
     "prp model export",
     "prp perf results",

@@ -218,7 +218,7 @@ fn answer__a_pair_takes_public_key_work_once() {
     assert!(agree(&mut second, &mut second_there) || agree(&mut first, &mut first_there));
 }
 
-/// A recorded request makes a connection with other keys, so what was recorded behind it is refused.
+/// A recorded request makes a connection with other keys: what was recorded behind it is refused.
 #[test]
 fn answer__a_recorded_session_is_refused() {
     let (mut a, mut b) = (member(&file(Mode::Seal), 1), member(&file(Mode::Seal), 2));
@@ -312,4 +312,17 @@ fn pairs__the_ones_unused_for_longest_are_forgotten() {
     assert_eq!(pairs.len(), MAX_PAIRS);
     assert!(pairs.find(1, &share(0)).is_some() && pairs.find(1, &share(1)).is_none());
     assert!(pairs.find(2, &share(0)).is_none(), "another secret of the cluster");
+}
+
+/// A secret that has changed under its id: nothing of the old one is used any more.
+#[test]
+fn set_keyring__forgets_the_pairs_of_before() {
+    let (mut a, mut b) = (member(&file(Mode::Seal), 1), member(&file(Mode::Seal), 2));
+    connect(&mut a, &mut b, [1, 2]).unwrap();
+    let changed = KeyFile::new(Mode::Seal, 5, Secret::new([9; 32]));
+    a.set_keyring(Keyring::new(&changed));
+    // The same process for `a`, by its public key, but one that never had the old secret.
+    let mut b = member(&changed, 2);
+    let [mut here, mut there] = connect(&mut a, &mut b, [3, 4]).unwrap();
+    assert!(agree(&mut here, &mut there));
 }

@@ -6,6 +6,7 @@ mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -105,6 +106,7 @@ fn json__keys_are_those_of_the_book() {
     std::thread::scope(|scope| {
         let threads = ["ethernet", "udp"].map(|carrier| scope.spawn(move || of_carrier(carrier)));
         of_models(&mut printed);
+        of_keys(&mut printed);
         for thread in threads {
             let other = thread.join().unwrap_or_else(|why| std::panic::resume_unwind(why));
             other
@@ -171,6 +173,14 @@ fn of_prphosts(one: &Node<'_>, printed: &mut Printed) {
     for name in ["hosts check", "doctor"] {
         printed.run(one.command_with_hosts(mistake.path(), prp()), name, &[]);
     }
+}
+
+/// Commands that show the cluster's key.
+fn of_keys(printed: &mut Printed) {
+    let key = TempFile::new(format!("mode seal\nnode 3 sign\nkey 1 {} use\n", "0f".repeat(32)));
+    let path = key.path().to_str().expect("text");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    printed.run(Command::new(prp()), "key list", &[path]);
 }
 
 /// Commands that show connections.
