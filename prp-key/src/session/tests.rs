@@ -345,9 +345,9 @@ fn rotation__both_ends_agree_under_loss_and_reordering() {
     assert!(epochs > 3000, "{epochs} renewals in 300 runs");
 }
 
-/// `cargo test -p prp-key --profile checked -- --ignored rotation__a_hundred_thousand_runs`
+/// `netns-scripts/soak-key` runs it.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes a minute"]
 fn rotation__a_hundred_thousand_runs() {
     for seed in 0..100_000 {
         run(seed);
