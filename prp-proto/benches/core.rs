@@ -15,6 +15,7 @@ use prp_proto::event::{ConnHandle, ListenHandle};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
+use prp_proto::wire::ethernet_source;
 
 /// Bytes of a full segment at MTU 1500.
 const SEGMENT: usize = 1484;
@@ -142,7 +143,7 @@ impl Bench {
         for i in 0..n {
             frame.clear();
             sender.frame(batch, i).iter().for_each(|piece| frame.extend_from_slice(piece));
-            receiver.handle_frame(*now, DeviceId(0), frame, None);
+            receiver.handle_packet(*now, DeviceId(0), ethernet_source(frame), frame, None);
         }
         while sender.poll_event().is_some() {}
         while sender.poll_released_port().is_some() {}

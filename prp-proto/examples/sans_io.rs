@@ -10,6 +10,7 @@ use prp_proto::endpoint::{Device, Ending, Endpoint};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
+use prp_proto::wire::ethernet_source;
 
 const HOSTS: &str = "1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 eth0 beta\n";
 const ETH0: DeviceId = DeviceId(0);
@@ -32,7 +33,7 @@ fn carry(now: Instant, from: &mut Endpoint, to: &mut Endpoint) -> bool {
     for index in 0..frames {
         let frame = from.frame(&batch, index).concat();
         println!("{:>9?} {} bytes", now, frame.len());
-        to.handle_frame(now, ETH0, &frame, None);
+        to.handle_packet(now, ETH0, ethernet_source(&frame), &frame, None);
     }
     from.handle_sent(now);
     frames > 0

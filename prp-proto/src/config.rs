@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::congestion::Controller;
-use crate::endpoint::Device;
+use crate::device::Device;
 use crate::wire::{CLASSIC_MSS, Offer, ReliabilitySet};
 
 /// Largest window an end offers or uses, in segments. Below 2^15 so that 16 bits of acknowledgement

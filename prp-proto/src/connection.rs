@@ -41,7 +41,6 @@ pub(crate) use sender::Sender;
 use crate::addr::PrpAddr;
 use crate::buffer::{BufferPool, Sink};
 use crate::config::ConnConfig;
-use crate::endpoint::Traced;
 use crate::error::ConnError;
 use crate::event::{ConnHandle, Readiness};
 use crate::recovery::{Policy, policy};
@@ -52,6 +51,15 @@ use crate::time::Instant;
 use crate::timer::{QueuedDeadlines, TimerTable};
 use crate::transmit::Path;
 use crate::wire::{CLASSIC_MSS, Reliability, ResetReason};
+
+/// How much of a connection has been traced.
+#[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Hash)]
+pub(crate) enum Traced {
+    #[default]
+    Nothing,
+    Beginning,
+    End,
+}
 
 /// What both ends agreed on, or will have to until they do.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]

@@ -43,14 +43,14 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 pub use crate::buffer::{Ending, MessagePart, Sink};
 pub use crate::connection::{ConnInfo, Terms};
+pub use crate::device::Device;
 pub use borrowed_write::BorrowedWrite;
 pub use connection_log::{ConnectionChange, EstablishedId};
-pub(crate) use connection_trace::Traced;
 pub use connection_trace::{ConnectionTrace, TracePoint};
 pub use refusal::UnownedPort;
 pub use send_refusal::SendRefusal;
 
-use crate::addr::{LinkAddr, MacAddr, NodeId, Port, PrpAddr};
+use crate::addr::{NodeId, Port, PrpAddr};
 use crate::buffer::BufferPool;
 use crate::config::{ConnConfig, EndpointConfig};
 use crate::connection::Connection;
@@ -79,57 +79,6 @@ use unconfirmed::Unconfirmed;
 /// its own and some memory. This number stays for 40 ms in the process that makes the most a
 /// second.
 const MAX_TIME_WAIT: usize = 256;
-
-/// A device of this node, as far as the protocol cares.
-#[derive(Copy, Clone, Eq, PartialEq, Debug)]
-pub struct Device {
-    /// This node's address on it, which says what its carrier is: over UDP with the node's own
-    /// port.
-    pub addr: LinkAddr,
-    /// Bytes after the Ethernet header that it takes, or of a datagram's payload.
-    pub mtu: u32,
-    /// Frames that this node sends to itself by it come back: the way to this node itself.
-    pub loopback: bool,
-    /// Frames that it best takes, and passes on, at a time (SPEC PRP-UDP-6): segments are lent, let
-    /// go and acknowledged by this number at least.
-    pub train: u16,
-    /// Bytes that a peer may send ahead of what is read, if the connection's settings do not say
-    /// how many: the device's buffer takes several times as much.
-    pub window: usize,
-}
-
-impl Device {
-    /// The window by which a connection over Ethernet has the most goodput, at every frame size, on
-    /// a machine with 1 MiB of second-level cache.
-    pub const WINDOW: usize = 512 * 1024;
-
-    /// The largest window of a device: over UDP, where a train of 64 KiB is one call at either end,
-    /// readers sleep for longer with it than with [`Self::WINDOW`].
-    pub const MAX_WINDOW: usize = 2 * Self::WINDOW;
-
-    /// An Ethernet device with this hardware address, whose frames have `mtu` bytes at most after
-    /// the Ethernet header.
-    pub const fn ethernet(mac: MacAddr, mtu: u32) -> Self {
-        Self { addr: LinkAddr::Ethernet(mac), mtu, loopback: false, train: 1, window: Self::WINDOW }
-    }
-
-    /// The loopback device, which takes `mtu` bytes after the Ethernet header.
-    pub const fn loopback(mtu: u32) -> Self {
-        Self { loopback: true, ..Self::ethernet(MacAddr::ZERO, mtu) }
-    }
-
-    /// UDP sockets, of which `addr` is the node's own address and port, for datagrams of `mtu`
-    /// bytes at most that are sent in trains of `train`. They reach this node itself as well.
-    pub const fn udp(addr: LinkAddr, mtu: u32, train: u16) -> Self {
-        Self { addr, mtu, loopback: true, train, window: Self::WINDOW }
-    }
-
-    /// The same with a window of `bytes`.
-    #[must_use]
-    pub const fn with_window(self, bytes: usize) -> Self {
-        Self { window: bytes, ..self }
-    }
-}
 
 /// All connections of one node in one process.
 #[cfg_attr(any(test, feature = "testing"), derive(Clone))]

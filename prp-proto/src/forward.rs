@@ -17,7 +17,7 @@ pub use stats::{ForwardDrop, ForwardDrops, ForwardStats};
 pub use crate::route::Flow;
 
 use crate::addr::{DeviceId, LinkAddr, NodeId};
-use crate::endpoint::Device;
+use crate::device::Device;
 use crate::route::{HopUse, NextHop, Route, RouteTable, UnusableHops};
 use crate::wire::{
     DeviceName, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NoWay, packet_header,
@@ -167,26 +167,16 @@ impl Forwarder {
         self.revision
     }
 
-    /// Decides about a frame that `device` received, and counts it. Never panics, whatever the
-    /// bytes are.
-    pub fn handle_frame<'a>(&mut self, device: DeviceId, bytes: &'a [u8]) -> Outcome<'a> {
-        let outcome = self.decide(device, bytes);
-        self.count(&outcome, bytes.len());
-        outcome
-    }
-
-    /// As [`Self::handle_frame`], for the payload of a UDP datagram from `from`, an address that
-    /// prphosts lists.
-    pub fn handle_datagram<'a>(
+    /// Decides about what `device` received from the neighbour at `from`, and counts it: an
+    /// Ethernet frame, whose source that is, or on a device for UDP the payload of a datagram from
+    /// an address that prphosts lists. Never panics, whatever the bytes are.
+    pub fn handle_packet<'a>(
         &mut self,
         device: DeviceId,
         from: LinkAddr,
         bytes: &'a [u8],
     ) -> Outcome<'a> {
-        let outcome = match Frame::parse_datagram(from, bytes) {
-            Ok(frame) => self.decide_on(device, frame),
-            Err(e) => Outcome::Dropped(e.into(), None),
-        };
+        let outcome = self.decide(device, from, bytes);
         self.count(&outcome, bytes.len());
         outcome
     }
@@ -199,21 +189,17 @@ impl Forwarder {
         }
     }
 
-    /// As [`Self::handle_frame`], without counting.
-    pub fn decide<'a>(&self, device: DeviceId, bytes: &'a [u8]) -> Outcome<'a> {
-        let frame = match Frame::parse(bytes, self.ethertype) {
+    /// As [`Self::handle_packet`], without counting.
+    pub fn decide<'a>(&self, device: DeviceId, from: LinkAddr, bytes: &'a [u8]) -> Outcome<'a> {
+        let own = self.devices.get(usize::from(device.0)).map(|ours| ours.addr);
+        let Some(own) = own else { return Outcome::Dropped(ForwardDrop::NotOurMac, None) };
+        let frame = match Frame::parse_at(own, from, bytes, self.ethertype) {
             Ok(frame) => frame,
             Err(e) => return Outcome::Dropped(e.into(), None),
         };
-        let ours = self.devices.get(usize::from(device.0)).map(|ours| ours.addr);
-        let dst = frame.head.ethernet.map(|header| LinkAddr::Ethernet(header.dst));
-        if ours.is_none() || ours != dst {
+        if !frame.is_for(own) {
             return Outcome::Dropped(ForwardDrop::NotOurMac, None);
         }
-        self.decide_on(device, frame)
-    }
-
-    fn decide_on<'a>(&self, device: DeviceId, frame: Frame<'a>) -> Outcome<'a> {
         let network = frame.head.network;
         // PRP-FWD-1: no host spends our next hops with a forged source.
         if !self.routes.is_source(network.src, device, frame.from) {

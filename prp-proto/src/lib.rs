@@ -6,10 +6,10 @@
 //! `SPEC.md` beside this crate is the specification; clauses are cited as `PRP-…`.
 //!
 //! From the wire up: [`addr`], [`seq`] and [`time`] are the vocabulary, [`wire`] the formats,
-//! [`hosts`] and [`route`] the nodes and the ways to them, [`forward`] what a router does,
-//! [`state`] the four states, and [`endpoint`] all connections of one node in one process.
-//! [`config`], [`error`], [`event`] and [`stats`] are what passes between an endpoint and its
-//! driver beside frames.
+//! [`device`] says what carries packets, [`hosts`] and [`route`] are the nodes and the ways to
+//! them, [`forward`] what a router does, [`state`] the four states, and [`endpoint`] all
+//! connections of one node in one process. [`config`], [`error`], [`event`] and [`stats`] are what
+//! passes between an endpoint and its driver beside packets.
 //!
 //! ```
 //! use prp_proto::hosts::Hosts;
@@ -34,6 +34,7 @@ pub mod cluster;
 pub mod config;
 pub mod congestion;
 mod connection;
+pub mod device;
 pub mod endpoint;
 pub mod error;
 pub mod event;

@@ -28,7 +28,7 @@ mod transport;
 pub use control::{AckBlock, Bitmap, Control, Echo, MAX_BITMAP_WORDS, MAX_CONTROL_LEN};
 pub(crate) use crc::checksum_of_bits;
 pub use crc::{CrcKey, checksum, packet_header};
-pub use ethernet::EthernetHeader;
+pub use ethernet::{EthernetHeader, ethernet_source};
 pub use frame::{Frame, FrameError, Head};
 pub use liveness::LivenessBlock;
 pub use network::NetworkHeader;

@@ -17,7 +17,7 @@ use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
 use prp_proto::wire::{
     EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader,
-    PACKET_HEADER_LEN, ResetBlock, TransportHeader, sealed,
+    PACKET_HEADER_LEN, ResetBlock, TransportHeader, ethernet_source, sealed,
 };
 
 use crate::batch::Batch;
@@ -313,13 +313,13 @@ struct LinkContext<'a> {
 impl LinkContext<'_> {
     /// How a frame goes on, if it does. A frame for this node itself is done.
     fn judge(&mut self, bytes: &[u8]) -> Option<Egress> {
-        let outcome = self.forwarder.handle_frame(self.id, bytes);
+        let outcome = self.forwarder.handle_packet(self.id, ethernet_source(bytes), bytes);
         self.follow(outcome)
     }
 
     /// As [`Self::judge`], of a datagram from `from`.
     fn judge_datagram(&mut self, from: LinkAddr, bytes: &[u8]) -> Option<Egress> {
-        let outcome = self.forwarder.handle_datagram(self.id, from, bytes);
+        let outcome = self.forwarder.handle_packet(self.id, from, bytes);
         self.follow(outcome)
     }
 

@@ -188,13 +188,16 @@ impl Node {
             count += 1;
             world.tally.in_flight -= 1;
             let disposition = match self.carrier {
-                Carrier::Ethernet => self.endpoint.handle_frame(now, device, &frame, sink.as_mut()),
+                Carrier::Ethernet => {
+                    let from = wire::ethernet_source(&frame);
+                    self.endpoint.handle_packet(now, device, from, &frame, sink.as_mut())
+                }
                 Carrier::Udp => {
                     let Some((from, datagram)) = datagram::read(self.index, &frame) else {
                         continue;
                     };
                     // What it sends itself comes back to the same sockets.
-                    self.endpoint.handle_datagram(now, UDP, from, datagram, sink.as_mut())
+                    self.endpoint.handle_packet(now, UDP, from, datagram, sink.as_mut())
                 }
             };
             match disposition {
@@ -220,7 +223,7 @@ impl Node {
 
     /// Sends a frame for another node on its way (SPEC PRP-FWD, PRP-HOPS).
     fn forward(&self, now: Instant, device: DeviceId, mut frame: Vec<u8>, world: &mut World) {
-        match self.forwarder.decide(device, &frame) {
+        match self.forwarder.decide(device, wire::ethernet_source(&frame), &frame) {
             Outcome::Forward(egress) => {
                 frame[..wire::HEADER_LEN].copy_from_slice(egress.head());
                 world.tally.routed += 1;

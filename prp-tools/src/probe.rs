@@ -27,7 +27,7 @@ use prp_proto::route::{NextHop, Route, RouteTable};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NetworkHeader, NoWay,
-    NodeBlock, NodeKind, TransportHeader, sealed,
+    NodeBlock, NodeKind, TransportHeader, ethernet_source, sealed,
 };
 use prp_sock::{HostsFile, Resolver};
 
@@ -382,7 +382,11 @@ impl Prober {
         let is_ours = |frame: &Frame<'_>| frame.head.transport.dst_port == *port;
         for (at, device) in devices.iter_mut().enumerate() {
             let at = DeviceId(at as u16);
-            device.receive(1, &mut |bytes| match forwarder.decide(at, bytes) {
+            device.receive(1, &mut |bytes| match forwarder.decide(
+                at,
+                ethernet_source(bytes),
+                bytes,
+            ) {
                 Outcome::Local(frame) if is_ours(&frame) => take(&frame),
                 _ => {}
             })?;
@@ -390,7 +394,7 @@ impl Prober {
         let Some(udp) = udp else { return Ok(()) };
         let at = DeviceId(devices.len() as u16);
         let mut answers = Vec::new();
-        udp.receive(&mut |from, bytes| match forwarder.handle_datagram(at, from, bytes) {
+        udp.receive(&mut |from, bytes| match forwarder.handle_packet(at, from, bytes) {
             Outcome::Local(frame) if is_ours(&frame) => take(&frame),
             Outcome::Local(frame) => {
                 let now = prp_proto::time::Instant::from_nanos(now());

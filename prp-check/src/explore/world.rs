@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 
 use prp_proto::addr::DeviceId;
 use prp_proto::time::Instant;
-use prp_proto::wire::{ETHERTYPE, Pretty};
+use prp_proto::wire::{ETHERTYPE, Pretty, ethernet_source};
 
 use super::node::{CLIENT, Node, SERVER};
 use super::scene::Scene;
@@ -238,7 +238,13 @@ impl World {
 
     fn arrive(&mut self, to: usize, frame: &[u8]) -> Result<(), String> {
         let now = self.now;
-        self.nodes[to].endpoint().handle_frame(now, DeviceId(0), frame, None);
+        self.nodes[to].endpoint().handle_packet(
+            now,
+            DeviceId(0),
+            ethernet_source(frame),
+            frame,
+            None,
+        );
         self.pump(to)
     }
 

@@ -20,8 +20,8 @@ pub(super) const ROUTERS: &[Mutation] = &[
         "a frame for another station is forwarded",
         "forward",
         FORWARD,
-        "if ours.is_none() || ours != dst {",
-        "if ours.is_none() {",
+        "if !frame.is_for(own) {",
+        "if false {",
     ),
     mutation(
         Unit,

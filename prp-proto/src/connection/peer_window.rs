@@ -2,7 +2,7 @@
 
 use super::Connection;
 use crate::config::{ConnConfig, MAX_WINDOW};
-use crate::endpoint::Device;
+use crate::device::Device;
 
 impl Connection {
     /// The peer states a window of `window` segments.

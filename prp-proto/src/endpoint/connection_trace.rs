@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use super::Endpoint;
 use crate::addr::{DeviceId, LinkAddr, PrpAddr};
-use crate::connection::Connection;
+use crate::connection::{Connection, Traced};
 use crate::error::ConnError;
 use crate::state::State;
 
@@ -36,15 +36,6 @@ pub struct ConnectionTrace {
     pub device: DeviceId,
     /// The address they go to.
     pub next_hop: LinkAddr,
-}
-
-/// How much of a connection has been traced.
-#[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Hash)]
-pub(crate) enum Traced {
-    #[default]
-    Nothing,
-    Beginning,
-    End,
 }
 
 /// Trace points that the caller has not taken yet.

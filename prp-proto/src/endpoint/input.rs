@@ -13,28 +13,11 @@ use crate::time::Instant;
 use crate::wire::{Flags, Frame, ResetBlock, ResetReason};
 
 impl Endpoint {
-    /// Takes a frame that `device` received. `sink` may lend a reader's buffer for the data of its
-    /// connection. Never panics and never fails, whatever the bytes are.
-    pub fn handle_frame(
-        &mut self,
-        now: Instant,
-        device: DeviceId,
-        bytes: &[u8],
-        sink: Option<&mut Sink<'_>>,
-    ) -> Disposition {
-        self.stats.frames_received += 1;
-        let frame = Frame::parse(bytes, self.config.ethertype);
-        let outcome = match frame {
-            Ok(frame) if self.is_for_us(device, &frame) => self.sort(now, device, &frame, sink),
-            Ok(_) => Err(DropReason::NotOurMac),
-            Err(why) => Err(why.into()),
-        };
-        self.count(outcome)
-    }
-
-    /// Takes the payload of a UDP datagram that `device` received from `from`, an address that
-    /// prphosts lists (SPEC PRP-UDP-1). As [`Self::handle_frame`] otherwise.
-    pub fn handle_datagram(
+    /// Takes what `device` received from the neighbour at `from`: an Ethernet frame, whose source
+    /// that is, or on a device for UDP the payload of a datagram from an address that prphosts
+    /// lists (SPEC PRP-UDP-1). `sink` may lend a reader's buffer for the data of its connection.
+    /// Never panics and never fails, whatever the bytes are.
+    pub fn handle_packet(
         &mut self,
         now: Instant,
         device: DeviceId,
@@ -43,8 +26,14 @@ impl Endpoint {
         sink: Option<&mut Sink<'_>>,
     ) -> Disposition {
         self.stats.frames_received += 1;
-        let frame = Frame::parse_datagram(from, bytes).map_err(DropReason::from);
-        let outcome = frame.and_then(|frame| self.sort(now, device, &frame, sink));
+        let outcome = match self.devices.get(usize::from(device.0)).map(|ours| ours.addr) {
+            None => Err(DropReason::NotOurMac),
+            Some(own) => match Frame::parse_at(own, from, bytes, self.config.ethertype) {
+                Ok(frame) if frame.is_for(own) => self.sort(now, device, &frame, sink),
+                Ok(_) => Err(DropReason::NotOurMac),
+                Err(why) => Err(why.into()),
+            },
+        };
         self.count(outcome)
     }
 
@@ -53,15 +42,6 @@ impl Endpoint {
         outcome.unwrap_or_else(|why| {
             self.stats.drops.count(why);
             Disposition::Dropped(why)
-        })
-    }
-
-    /// Whether a frame's destination is our hardware address on the device it came by (SPEC
-    /// PRP-NET-1).
-    #[inline]
-    fn is_for_us(&self, device: DeviceId, frame: &Frame<'_>) -> bool {
-        self.devices.get(usize::from(device.0)).is_some_and(|ours| {
-            frame.head.ethernet.is_some_and(|header| ours.addr == LinkAddr::Ethernet(header.dst))
         })
     }
 

@@ -13,7 +13,8 @@ use crate::hosts::Hosts;
 use crate::seq::{Seq, SeqWidth};
 use crate::wire::{
     Control, CrcKey, DeviceName, ETHERTYPE, EthernetHeader, MAX_CONTROL_LEN, NetworkHeader, NoWay,
-    NodeBlock, NodeKind, Offer, ReliabilitySet, ResetBlock, ResetReason, TransportHeader, sealed,
+    NodeBlock, NodeKind, Offer, ReliabilitySet, ResetBlock, ResetReason, TransportHeader,
+    ethernet_source, sealed,
 };
 
 fn node(number: u16) -> NodeId {
@@ -68,7 +69,7 @@ fn sent_on(departure: Egress, frame: &[u8]) -> Vec<u8> {
 
 #[track_caller]
 fn forwarded(router: &mut Forwarder, device: u16, frame: &[u8]) -> (u16, Vec<u8>) {
-    match router.handle_frame(DeviceId(device), frame) {
+    match router.handle_packet(DeviceId(device), ethernet_source(frame), frame) {
         Outcome::Forward(departure) => (departure.device.0, sent_on(departure, frame)),
         other => panic!("{other:?}"),
     }
@@ -76,7 +77,7 @@ fn forwarded(router: &mut Forwarder, device: u16, frame: &[u8]) -> (u16, Vec<u8>
 
 #[track_caller]
 fn dropped(router: &mut Forwarder, device: u16, frame: &[u8]) -> ForwardDrop {
-    match router.handle_frame(DeviceId(device), frame) {
+    match router.handle_packet(DeviceId(device), ethernet_source(frame), frame) {
         Outcome::Dropped(why, _) => why,
         other => panic!("{other:?}"),
     }
@@ -84,7 +85,7 @@ fn dropped(router: &mut Forwarder, device: u16, frame: &[u8]) -> ForwardDrop {
 
 //= PRP-FWD-2, PRP-HOPS-2, PRP-CRC-2, type=test
 #[test]
-fn handle_frame__goes_on_with_new_addresses_one_hop_more_and_its_trailer_valid() {
+fn handle_packet__goes_on_with_new_addresses_one_hop_more_and_its_trailer_valid() {
     let mut router = router(MIDDLE, 5);
     for hops in 0..Flags::MAX_HOPS {
         let frame = from_1(7, hops);
@@ -109,7 +110,7 @@ fn head_with_len(src: u16, dst: u16, from: MacAddr, to: MacAddr, hops: u8, data:
 
 //= PRP-FWD-1, type=test
 #[test]
-fn handle_frame__believes_only_sources_it_would_send_to_by_that_hop() {
+fn handle_packet__believes_only_sources_it_would_send_to_by_that_hop() {
     let mut router = router(MIDDLE, 5);
     let cases = [
         // Node 1 from node 2's address, and by the other device.
@@ -131,15 +132,18 @@ fn handle_frame__believes_only_sources_it_would_send_to_by_that_hop() {
 }
 
 #[test]
-fn handle_frame__knows_its_own() {
+fn handle_packet__knows_its_own() {
     let mut router = router(MIDDLE, 5);
     let frame = from_1(5, 3);
-    assert!(matches!(router.handle_frame(DeviceId(0), &frame), Outcome::Local(_)));
+    assert!(matches!(
+        router.handle_packet(DeviceId(0), ethernet_source(&frame), &frame),
+        Outcome::Local(_)
+    ));
     assert_eq!((router.stats().local, router.stats().frames), (1, 0));
 }
 
 #[test]
-fn handle_frame__without_a_route_or_room_drops() {
+fn handle_packet__without_a_route_or_room_drops() {
     let mut router = router(MIDDLE, 5);
     assert_eq!(dropped(&mut router, 0, &from_1(12, 0)), ForwardDrop::NoRoute);
     let long = sealed(head(1, 7, mac(1), mac(0xa0), 0), &[&[0; 1484]]);
@@ -252,7 +256,7 @@ fn next_hop__routers_in_a_row_do_not_divide_alike() {
 fn circles(routers: &mut [Forwarder], mut at: usize, mut frame: Vec<u8>) -> usize {
     let mut crossed = 0;
     loop {
-        match routers[at].handle_frame(DeviceId(0), &frame) {
+        match routers[at].handle_packet(DeviceId(0), ethernet_source(&frame), &frame) {
             Outcome::Forward(departure) => {
                 frame = sent_on(departure, &frame);
                 at = routers
@@ -269,7 +273,7 @@ fn circles(routers: &mut [Forwarder], mut at: usize, mut frame: Vec<u8>) -> usiz
 
 //= PRP-HOPS-2, type=test
 #[test]
-fn handle_frame__circles_end_at_the_hop_limit() {
+fn handle_packet__circles_end_at_the_hop_limit() {
     for size in [2u16, 3] {
         let mut routers: Vec<_> = (0..size)
             .map(|i| {
@@ -303,7 +307,7 @@ fn echo(dst: u16, hops: u8) -> Vec<u8> {
 }
 
 fn answer_to(router: &mut Forwarder, frame: &[u8]) -> Option<(Head, NodeBlock, Vec<u8>)> {
-    let answered = match router.handle_frame(DeviceId(0), frame) {
+    let answered = match router.handle_packet(DeviceId(0), ethernet_source(frame), frame) {
         Outcome::Local(frame) => answer(router, &frame, None),
         Outcome::Dropped(why, Some(frame)) => answer(router, &frame, Some(why)),
         _ => None,
@@ -369,11 +373,14 @@ fn no_onward_route__is_reported_to_clients_that_ask_for_a_node_unknown() {
         head.transport.flags = flags.with_hops(2);
         sealed(head, &[payload])
     };
-    let answered =
-        |router: &mut Forwarder, frame: &[u8]| match router.handle_frame(DeviceId(0), frame) {
-            Outcome::Dropped(why, Some(frame)) => no_onward_route(router, &frame, why),
-            _ => None,
-        };
+    let answered = |router: &mut Forwarder, frame: &[u8]| match router.handle_packet(
+        DeviceId(0),
+        ethernet_source(frame),
+        frame,
+    ) {
+        Outcome::Dropped(why, Some(frame)) => no_onward_route(router, &frame, why),
+        _ => None,
+    };
     let request = of(12, Flags::CREQ, &offer.emit());
     let answer = answered(&mut router, &request).expect("an answer");
     let parsed = Frame::parse(&answer.bytes, ETHERTYPE).unwrap();
@@ -416,7 +423,9 @@ fn answer__has_the_cause_of_the_best_way() {
     router.add_device(Device::ethernet(mac(9), 1500), "eth2");
     let why = |router: &mut Forwarder, dst| {
         let bytes = echo(dst, 0);
-        let Outcome::Dropped(why, Some(frame)) = router.handle_frame(DeviceId(0), &bytes) else {
+        let Outcome::Dropped(why, Some(frame)) =
+            router.handle_packet(DeviceId(0), ethernet_source(&bytes), &bytes)
+        else {
             return None;
         };
         no_way_of(&answer(router, &frame, Some(why)).unwrap().bytes)
@@ -470,7 +479,11 @@ fn refuse__answers_every_frame_that_asks_for_one() {
         (from_1(5, 0), None),
     ];
     for (frame, refused) in frames {
-        let Outcome::Local(parsed) = router.handle_frame(DeviceId(0), &frame) else { panic!() };
+        let Outcome::Local(parsed) =
+            router.handle_packet(DeviceId(0), ethernet_source(&frame), &frame)
+        else {
+            panic!()
+        };
         let answer = refuse(&router, &parsed);
         assert_eq!(answer.is_some(), refused.is_some());
         let Some((answer, reason)) = answer.zip(refused) else { continue };
@@ -505,12 +518,12 @@ fn arb_frame() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     //= PRP-FRAME-5, type=test
     #[test]
-    fn handle_frame__survives_any_bytes(
+    fn handle_packet__survives_any_bytes(
         frame in prop_oneof![arb_frame(), proptest::collection::vec(any::<u8>(), 0..64)],
         device in 0..3u16,
     ) {
         let mut router = router(MIDDLE, 5);
-        match router.handle_frame(DeviceId(device), &frame) {
+        match router.handle_packet(DeviceId(device), ethernet_source(&frame), &frame) {
             Outcome::Forward(departure) => {
                 let out = sent_on(departure, &frame);
                 let (old, new) = (

@@ -10,14 +10,15 @@ use core::time::Duration;
 
 use crate::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
 use crate::config::{ConnConfig, EndpointConfig};
-use crate::endpoint::{Device, Ending, Endpoint};
+use crate::device::Device;
+use crate::endpoint::{Ending, Endpoint};
 use crate::event::{ConnHandle, Disposition, Event, ListenHandle};
 use crate::hosts::Hosts;
 use crate::route::RouteTable;
 use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::transmit::TransmitBatch;
-use crate::wire::{ETHERTYPE, Frame, Pretty};
+use crate::wire::{ETHERTYPE, Frame, Pretty, ethernet_source};
 
 /// The direction of a frame.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
@@ -298,7 +299,8 @@ impl Pair {
             let (direction, device, bytes) = entry.remove();
             let now = self.time;
             let side = self.receiver(direction);
-            let disposition = side.endpoint.handle_frame(now, device, &bytes, None);
+            let disposition =
+                side.endpoint.handle_packet(now, device, ethernet_source(&bytes), &bytes, None);
             if let Disposition::Dropped(why) = disposition {
                 self.drops.push(why);
             }

@@ -39,3 +39,12 @@ impl EthernetHeader {
         out[12..].copy_from_slice(&self.ethertype.to_be_bytes());
     }
 }
+
+/// Returns the address of the station that sent `frame`, as a driver on Ethernet gives it to
+/// [`Endpoint::handle_packet`](crate::endpoint::Endpoint::handle_packet); zeros if the frame ends
+/// before it.
+#[inline]
+pub fn ethernet_source(frame: &[u8]) -> LinkAddr {
+    let src = frame.get(6..12).and_then(<[u8]>::first_chunk);
+    LinkAddr::Ethernet(src.map_or(MacAddr::ZERO, |src| MacAddr(*src)))
+}

@@ -65,6 +65,24 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
+    /// Reads what came from `from` to the device whose address is `own`: on Ethernet a frame of
+    /// `ethertype`, which says itself where it comes from, and otherwise a datagram.
+    ///
+    /// # Errors
+    /// A [`FrameError`] for whatever is not a well-formed PRP packet.
+    #[inline]
+    pub fn parse_at(
+        own: LinkAddr,
+        from: LinkAddr,
+        bytes: &'a [u8],
+        ethertype: u16,
+    ) -> Result<Self, FrameError> {
+        match own {
+            LinkAddr::Ethernet(_) => Self::parse(bytes, ethertype),
+            LinkAddr::Udp { .. } => Self::parse_datagram(from, bytes),
+        }
+    }
+
     /// Reads a frame of `ethertype`.
     ///
     /// # Errors
@@ -103,6 +121,13 @@ impl<'a> Frame<'a> {
         let transport = TransportHeader::parse(&mut r).ok_or(FrameError::Truncated)?;
         let payload = rest.get(..usize::from(transport.len)).ok_or(FrameError::Length)?;
         Ok(Self { from, head: Head { ethernet: None, network, transport }, payload, bytes })
+    }
+
+    /// Returns whether it was sent to `own`, the address of the device it came by (SPEC PRP-NET-1).
+    /// A datagram reaches only the socket that it is for.
+    #[inline]
+    pub(crate) fn is_for(&self, own: LinkAddr) -> bool {
+        self.head.ethernet.is_none_or(|header| own == LinkAddr::Ethernet(header.dst))
     }
 
     /// All of it, as it came.

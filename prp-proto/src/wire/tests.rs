@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::addr::{MacAddr, NodeId, Port};
+use crate::addr::{LinkAddr, MacAddr, NodeId, Port};
 use crate::liveness::LivenessState;
 use crate::seq::{Seq, SeqWidth};
 
@@ -253,6 +253,15 @@ fn frame__bytes_are_where_the_spec_puts_them() {
     ]
     .concat();
     assert_eq!(bytes, expected);
+}
+
+#[test]
+fn ethernet_source__zeros_where_the_frame_ends_before_it() {
+    let frame: Vec<u8> = (0..14).collect();
+    for len in 0..=frame.len() {
+        let mac = if len < 12 { MacAddr::ZERO } else { MacAddr([6, 7, 8, 9, 10, 11]) };
+        assert_eq!(ethernet_source(&frame[..len]), LinkAddr::Ethernet(mac), "of {len} bytes");
+    }
 }
 
 /// A classic peer's header has nothing but the paper's fields and four flags

@@ -7,7 +7,7 @@ use prp_proto::endpoint::Device;
 use prp_proto::forward::{FibEntry, Outcome};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::{HopUse, RouteTable};
-use prp_proto::wire::{ETHERTYPE, HEADER_LEN};
+use prp_proto::wire::{ETHERTYPE, HEADER_LEN, ethernet_source};
 
 use super::*;
 
@@ -97,7 +97,7 @@ fn agrees(bench: &Bench, forwarder: &Forwarder, device: usize, frame: &[u8]) -> 
     let before = bench.counted();
     let (verdict, out) = bench.programs[device].try_out(frame).expect("it runs");
     let mut expected = before;
-    let on = match forwarder.decide(DeviceId(device as u16), frame) {
+    let on = match forwarder.decide(DeviceId(device as u16), ethernet_source(frame), frame) {
         Outcome::Forward(departure) if verdict == ON => {
             assert_eq!(out, [departure.head(), &frame[HEADER_LEN..]].concat());
             expected[device].frames += 1;
@@ -212,7 +212,10 @@ fn plain(forwarder: &Forwarder) -> Vec<u8> {
     let mut frame = [&mac(0xa0).0[..], &mac(1).0[..], &ETHERTYPE.to_be_bytes()].concat();
     frame.extend([0, 1, 0, 9, 0, 70, 0, 80, 0, 3, 0, 10, 0, 0, 0, 0]);
     frame.extend([7; 10]);
-    assert!(matches!(forwarder.decide(DeviceId(0), &frame), Outcome::Forward(_)));
+    assert!(matches!(
+        forwarder.decide(DeviceId(0), ethernet_source(&frame), &frame),
+        Outcome::Forward(_)
+    ));
     frame
 }
 
@@ -235,9 +238,11 @@ fn put_in_force__is_all_at_once() {
         )),
     ];
     let frame = plain(&routers[0]);
-    let expected = routers.each_ref().map(|router| match router.decide(DeviceId(0), &frame) {
-        Outcome::Forward(departure) => [departure.head(), &frame[HEADER_LEN..]].concat(),
-        other => panic!("{other:?}"),
+    let expected = routers.each_ref().map(|router| {
+        match router.decide(DeviceId(0), ethernet_source(&frame), &frame) {
+            Outcome::Forward(departure) => [departure.head(), &frame[HEADER_LEN..]].concat(),
+            other => panic!("{other:?}"),
+        }
     });
     let Some(bench) = Bench::new(layout) else { return };
     let halves = routers.each_ref().map(|router| bench.half(router));

@@ -16,6 +16,7 @@ use prp_proto::endpoint::{BorrowedWrite, Ending, Endpoint, SendRefusal, Sink};
 use prp_proto::event::{ConnHandle, Event, Readiness};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
+use prp_proto::wire::ethernet_source;
 
 #[cfg(test)]
 pub(crate) use self::devices::LinkNews;
@@ -143,14 +144,15 @@ impl Core {
             let most = device.batch_frames;
             let received = match &mut device.io {
                 DeviceIo::Frames(io) => io.receive(most, &mut |frame| {
-                    let disposition = endpoint.handle_frame(now, id, frame, sink.as_deref_mut());
+                    let (from, sink) = (ethernet_source(frame), sink.as_deref_mut());
+                    let disposition = endpoint.handle_packet(now, id, from, frame, sink);
                     *misdirected += u32::from(is_misdirected(disposition));
                     shown += 1;
                 }),
                 // A datagram reaches only the process whose socket it is for.
                 DeviceIo::Udp(io) => io.receive(most, &mut |from, datagram| {
                     let sink = sink.as_deref_mut();
-                    let _ = endpoint.handle_datagram(now, id, from, datagram, sink);
+                    let _ = endpoint.handle_packet(now, id, from, datagram, sink);
                 }),
             };
             match received {

@@ -11,7 +11,7 @@ use prp_proto::event::{ConnHandle, Event, ListenHandle};
 use prp_proto::hosts::Hosts;
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
-use prp_proto::wire::{ETHERTYPE, Frame, Offer, Reliability, ReliabilitySet};
+use prp_proto::wire::{ETHERTYPE, Frame, Offer, Reliability, ReliabilitySet, ethernet_source};
 
 /// The node whose connection must not be touched.
 pub(super) const FRIEND: u16 = 1;
@@ -160,7 +160,7 @@ impl Harness {
 
     /// A frame of the stranger's, given to the target; a reader may lend its buffer.
     pub(super) fn attack(&mut self, bytes: &[u8], sink: Option<&mut Sink<'_>>) {
-        self.target.handle_frame(self.now, DeviceId(0), bytes, sink);
+        self.target.handle_packet(self.now, DeviceId(0), ethernet_source(bytes), bytes, sink);
     }
 
     /// Exchanges frames until none is under way.
@@ -233,7 +233,7 @@ impl Harness {
         };
         let endpoint = if to == FRIEND { &mut self.friend } else { &mut self.target };
         for _ in 0..copies {
-            endpoint.handle_frame(self.now, DeviceId(0), frame, None);
+            endpoint.handle_packet(self.now, DeviceId(0), ethernet_source(frame), frame, None);
         }
     }
 

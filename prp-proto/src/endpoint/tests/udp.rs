@@ -120,7 +120,7 @@ impl Net {
     }
 
     fn receive(&mut self, at: usize, from: LinkAddr, bytes: &[u8]) -> Disposition {
-        let got = self.ends[at].handle_datagram(self.time, DeviceId(0), from, bytes, None);
+        let got = self.ends[at].handle_packet(self.time, DeviceId(0), from, bytes, None);
         self.ends[at].handle_idle(self.time);
         got
     }
@@ -416,7 +416,7 @@ fn udp__a_message_of_a_train_may_be_acknowledged_by_its_answer() {
     assert!((44..=50).contains(&message.len()), "{} segments", message.len());
     let before = net.sent.len();
     for (from, _, bytes) in message {
-        let got = net.ends[1].handle_datagram(net.time, DeviceId(0), from, &bytes, None);
+        let got = net.ends[1].handle_packet(net.time, DeviceId(0), from, &bytes, None);
         assert_eq!(got, Disposition::Accepted);
         net.take_out();
     }
@@ -463,7 +463,7 @@ fn echo__is_answered_with_its_padding() {
         crate::wire::sealed(head, &[&block.emit(), padding])
     };
     let ask = |net: &mut Net, bytes: &[u8]| {
-        net.ends[1].handle_datagram(net.time, DeviceId(0), udp(0, 5233), bytes, None);
+        net.ends[1].handle_packet(net.time, DeviceId(0), udp(0, 5233), bytes, None);
         net.wire.clear();
         net.take_out();
         net.wire.drain(..).collect::<Vec<_>>()

@@ -11,7 +11,7 @@ fn of_length(bytes: usize) -> Vec<u8> {
 
 //= PRP-FWD-2, type=test
 #[test]
-fn handle_frame__one_byte_more_than_the_link_takes_is_too_many() {
+fn handle_packet__one_byte_more_than_the_link_takes_is_too_many() {
     let mut router = router(MIDDLE, 5);
     let most = 1500 + ETHERNET_LEN;
     assert_eq!(forwarded(&mut router, 0, &of_length(most)).1.len(), most);
