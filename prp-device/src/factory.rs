@@ -3,10 +3,10 @@
 use std::io;
 
 use prp_proto::addr::{MacAddr, NodeId};
-use prp_proto::endpoint::Device;
+use prp_proto::device::Device;
 use prp_proto::hosts::{Entry, HopTarget, Hosts, UDP_DEVICE};
 
-use crate::{DeviceIo, FrameIo, Interface, PacketDevice, UdpDevice, explain_open, list_interfaces};
+use crate::{Interface, PacketDevice, UdpDevice, Underlay, explain_open, list_interfaces};
 
 /// Devices that are waited for, at most: each costs two descriptors and a ring of a megabyte, and a
 /// file for many machines may name many that this one will never have.
@@ -19,8 +19,8 @@ pub struct NodeDevice {
     pub name: String,
     /// Its address and MTU.
     pub device: Device,
-    /// What frames go in and out by.
-    pub io: DeviceIo,
+    /// What packets go in and out by.
+    pub io: Box<dyn Underlay>,
 }
 
 /// Opens the devices of the node `local`, which `hosts` names, and those that lead back to this
@@ -57,8 +57,8 @@ fn open_udp(hosts: &Hosts, local: NodeId) -> io::Result<Option<NodeDevice>> {
     let Some(&(_, best)) = addrs.first() else { return Ok(None) };
     let own: Vec<_> = addrs.iter().map(|(own, _)| *own).collect();
     let io = UdpDevice::open(&own, true, hosts.udp_peers())?;
-    let device = io.as_device(best);
-    Ok(Some(NodeDevice { name: UDP_DEVICE.to_owned(), device, io: DeviceIo::Udp(Box::new(io)) }))
+    let device = Device::new(best, io.capabilities());
+    Ok(Some(NodeDevice { name: UDP_DEVICE.to_owned(), device, io: Box::new(io) }))
 }
 
 /// Opens the Ethernet devices of `hosts` and those that lead back to this machine, or `only` one.
@@ -88,17 +88,15 @@ fn open_ethernet(
             opened => opened,
         };
         let io = io.map_err(|e| explain_open(&e, name))?;
-        let ours = Device::ethernet(interface.mac, io.mtu());
+        let ours = Device::new(interface.mac.into(), io.capabilities());
         let device = Device { loopback: interface.loopback, ..ours };
-        let io = DeviceIo::Frames(Box::new(io));
-        devices.push(NodeDevice { name: name.clone(), device, io });
+        devices.push(NodeDevice { name: name.clone(), device, io: Box::new(io) });
     }
     for name in absent(hosts, &found, only) {
         let opened = PacketDevice::await_interface(hosts.ethertype());
         let io = opened.map_err(|e| explain_open(&e, name))?;
-        let device = Device::ethernet(MacAddr::ZERO, io.mtu());
-        let io = DeviceIo::Frames(Box::new(io));
-        devices.push(NodeDevice { name: name.to_owned(), device, io });
+        let device = Device::new(MacAddr::ZERO.into(), io.capabilities());
+        devices.push(NodeDevice { name: name.to_owned(), device, io: Box::new(io) });
     }
     Ok(())
 }

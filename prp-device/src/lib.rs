@@ -1,13 +1,13 @@
 //! What carries frames: packet sockets with their fast paths, and devices without a network for
 //! tests; and what the kernel says of the devices of this machine.
 //!
-//! If you add a kind of device: implement [`FrameIo`], and have [`factory`] make it.
+//! If you add a kind of device: implement [`Underlay`], and have [`factory`] make it.
 //!
 //! | module | noun |
 //! | --- | --- |
 //! | [`factory`] | the devices of a node, as prphosts names them |
 //! | `packet` | a packet socket, with a ring shared with the kernel |
-//! | `device_io` | a device of either carrier |
+//! | `underlay` | the trait of whatever carries packets |
 //! | `udp` | a UDP socket, whose datagrams travel in trains |
 //! | `capture` | a packet socket that sees what all devices send and receive |
 //! | `filter` | the classic BPF program that passes frames for a process or a router |
@@ -37,7 +37,6 @@ mod chains;
 #[cfg(feature = "fast-paths")]
 mod conflicts;
 mod cpu_contention;
-mod device_io;
 mod device_state;
 pub mod factory;
 #[cfg(feature = "fast-paths")]
@@ -68,18 +67,16 @@ mod sys;
 mod tcx_rx;
 mod tx_backlog;
 mod udp;
+mod underlay;
 #[cfg(feature = "fast-paths")]
 mod xdp_tx;
 
-use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 pub use carrier::{Carrier, LinkState};
 pub use chains::{ChainHook, DeviceChain, device_chains};
 pub use cpu_contention::CpuContention;
-pub use device_io::DeviceIo;
 pub use device_state::{DeviceState, device_of_socket, device_states};
 pub use filter::{PortFilter, RouterFilter};
 #[cfg(feature = "testing")]
@@ -101,6 +98,7 @@ pub use sys::ring::RingPeek;
 pub use tcx_rx::TcxRx;
 pub use tx_backlog::TxBacklog;
 pub use udp::{NodePort, NodePortDrops, QueuePeek, UdpCounters, UdpDevice, UdpMtu};
+pub use underlay::{Packets, Take, Underlay};
 #[cfg(feature = "fast-paths")]
 pub use xdp_tx::XdpTx;
 
@@ -124,38 +122,6 @@ impl Sent {
     }
 }
 
-/// Frames to send, in order, each given in pieces.
-pub enum Outgoing<'i, 'a> {
-    /// One alone, until it was taken: a message should not pay for what batches need.
-    One(Option<[&'a [u8]; 4]>),
-    /// Any number.
-    Batch(&'i mut (dyn Iterator<Item = [&'a [u8]; 4]> + 'i)),
-}
-
-impl<'a> Outgoing<'_, 'a> {
-    /// One frame.
-    pub const fn one(frame: [&'a [u8]; 4]) -> Self {
-        Self::One(Some(frame))
-    }
-}
-
-impl<'a> Iterator for Outgoing<'_, 'a> {
-    type Item = [&'a [u8]; 4];
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Self::One(frame) => frame.take(),
-            Self::Batch(frames) => frames.next(),
-        }
-    }
-}
-
-impl fmt::Debug for Outgoing<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if matches!(self, Self::One(_)) { "One" } else { "Batch" })
-    }
-}
-
 /// What a device has received.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct Received {
@@ -174,38 +140,6 @@ pub enum Peek {
     Queue(QueuePeek),
     /// Only a system call would tell.
     Unknown,
-}
-
-/// How to wait for a device.
-#[derive(Clone, Debug)]
-pub struct WaitHandle<'a> {
-    /// What to poll for frames to receive and for room to send.
-    pub fd: BorrowedFd<'a>,
-    /// How to find out whether a frame waits.
-    pub peek: Peek,
-}
-
-/// A device: frames in, frames out, in batches.
-pub trait FrameIo: fmt::Debug + Send {
-    /// Hands up to `max` received frames to `take`.
-    ///
-    /// # Errors
-    /// The device is gone for good.
-    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received>;
-
-    /// Sends frames until it takes no more.
-    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent;
-
-    /// How to wait for frames, and for room.
-    fn wait(&self) -> WaitHandle<'_>;
-
-    /// Bytes after the Ethernet header that it takes.
-    fn mtu(&self) -> u32;
-
-    /// What only a device of the kernel can do; none of others, which pass every frame.
-    fn kernel(&mut self) -> Option<&mut dyn KernelDevice> {
-        None
-    }
 }
 
 /// What frames are lent to.

@@ -1,12 +1,13 @@
 //! A device that takes only a given number of frames, for tests of threads that send.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use prp_proto::device::Capabilities;
 
-use crate::{FrameIo, Outgoing, Peek, Received, Refusal, Sent, WaitHandle};
+use crate::{Packets, Peek, Received, Refusal, Sent, Take, Underlay};
 
 /// A device with little room. Its frames are numbers: two bytes, most significant first.
 #[derive(Clone, Debug)]
@@ -52,14 +53,14 @@ impl LimitedDevice {
     }
 }
 
-impl FrameIo for LimitedDevice {
-    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
+impl Underlay for LimitedDevice {
+    fn receive(&mut self, _: usize, _: &mut Take<'_>) -> io::Result<Received> {
         Ok(Received { frames: 0, lost: Self::OVERRUNS })
     }
 
-    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
+    fn send(&mut self, packets: &mut Packets<'_, '_>) -> Sent {
         let mut sent = Sent::default();
-        for frame in frames.take(Self::BATCH) {
+        for (_, frame) in packets.take(Self::BATCH) {
             let mut room = self.room.lock();
             if *room == 0 {
                 return Sent { full: true, ..sent };
@@ -76,11 +77,15 @@ impl FrameIo for LimitedDevice {
         sent
     }
 
-    fn wait(&self) -> WaitHandle<'_> {
-        WaitHandle { fd: self.file.as_fd(), peek: Peek::Unknown }
+    fn fd(&self, place: usize) -> Option<BorrowedFd<'_>> {
+        (place == 0).then(|| self.file.as_fd())
     }
 
-    fn mtu(&self) -> u32 {
-        1500
+    fn peek(&self) -> Peek {
+        Peek::Unknown
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ethernet(1500)
     }
 }

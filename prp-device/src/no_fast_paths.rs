@@ -5,9 +5,9 @@ use std::io;
 
 use prp_proto::addr::{NodeId, Port};
 
-use crate::Sent;
 use crate::packet::SocketRing;
 use crate::sys::mmsg::PIECES;
+use crate::{Sent, Take};
 
 /// The tcx receive path of one device, which this build has not: all frames come to the socket.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl TcxRx {
     pub(super) fn receive(
         &self,
         max: usize,
-        take: &mut dyn FnMut(&[u8]),
+        take: &mut Take<'_>,
         ring: &mut SocketRing<'_>,
     ) -> io::Result<usize> {
         ring(max, take)

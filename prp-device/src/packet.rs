@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use prp_node::fork::CloseOnFork;
-use prp_proto::wire::ETHERNET_LEN;
+use prp_proto::addr::LinkAddr;
+use prp_proto::device::Capabilities;
+use prp_proto::wire::{ETHERNET_LEN, ethernet_source};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::filter::{self, PortFilter, RouterFilter};
@@ -14,12 +16,12 @@ use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
 use crate::{
-    Borrow, FrameIo, Interface, KernelDevice, Outgoing, Peek, Received, Refusal, Sent, TcxRx,
-    WaitHandle, XdpTx,
+    Borrow, Interface, KernelDevice, Packets, Peek, Received, Refusal, Sent, Take, TcxRx, Underlay,
+    XdpTx,
 };
 
 /// Passes up to the given number of frames of a socket to a function; how many there were.
-pub(crate) type SocketRing<'a> = dyn FnMut(usize, &mut dyn FnMut(&[u8])) -> io::Result<usize> + 'a;
+pub(crate) type SocketRing<'a> = dyn FnMut(usize, &mut Take<'_>) -> io::Result<usize> + 'a;
 
 /// Bytes of a receiving ring for large frames, each counted as the power of two above it: some two
 /// megabytes in fact. What the reader's second-level cache still holds of a slot has to be taken
@@ -135,8 +137,30 @@ impl PacketDevice {
         detach(&self.bound_socket.socket)
     }
 
+    /// Returns the bytes after the Ethernet header that it takes.
+    pub const fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
+    /// Sends whole frames, for a program that addresses them itself.
+    pub fn send_frames(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+        self.send_batch(frames)
+    }
+
+    /// As [`Underlay::receive`], of frames without what sent them.
+    ///
+    /// # Errors
+    /// As [`Underlay::receive`].
+    pub fn receive_frames(
+        &mut self,
+        max: usize,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<Received> {
+        self.receive(max, &mut |_, frame| take(frame))
+    }
+
     #[inline]
-    fn send_one(&mut self, frame: &[&[u8]; 4]) -> Sent {
+    fn send_alone(&mut self, frame: &[&[u8]; 4]) -> Sent {
         let Self { bound_socket, sender, .. } = self;
         if let Some(xdp_tx) = &bound_socket.xdp_tx
             && let Some(sent) = xdp_tx.send(&mut std::iter::once(*frame))
@@ -146,11 +170,9 @@ impl PacketDevice {
         bound_socket.send(1, |_| sender.send_one(bound_socket.socket.as_fd(), *frame).map(|()| 1))
     }
 
-    /// Not inline: [`FrameIo::send`] of one frame needs none of this.
-    #[inline(never)]
-    fn send_batch(&mut self, frames: &mut dyn Iterator<Item = [&[u8]; 4]>) -> Sent {
+    fn send_batch<'a>(&mut self, mut frames: impl Iterator<Item = [&'a [u8]; 4]>) -> Sent {
         let Some(first) = frames.next() else { return Sent::default() };
-        let Some(second) = frames.next() else { return self.send_one(&first) };
+        let Some(second) = frames.next() else { return self.send_alone(&first) };
         let mut frames = [first, second].into_iter().chain(frames);
         let Self { bound_socket, sender, .. } = self;
         if let Some(xdp_tx) = &bound_socket.xdp_tx
@@ -169,8 +191,8 @@ impl AsFd for PacketDevice {
     }
 }
 
-impl FrameIo for PacketDevice {
-    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
+impl Underlay for PacketDevice {
+    fn receive(&mut self, max: usize, take: &mut Take<'_>) -> io::Result<Received> {
         let Self { bound_socket, receiver, .. } = self;
         let mut lost = 0;
         let received = bound_socket.tcx_rx.receive(max, take, &mut |max, take| match receiver {
@@ -188,34 +210,40 @@ impl FrameIo for PacketDevice {
                     Err(e) if e.raw_os_error() == Some(libc::ENETDOWN) => 0,
                     Err(e) => return Err(e),
                 };
-                (0..n).for_each(|i| take(queue.frame(i)));
+                for frame in (0..n).map(|i| queue.frame(i)) {
+                    take(ethernet_source(frame), frame);
+                }
                 Ok(n)
             }
         });
         Ok(Received { frames: received? as u32, lost })
     }
 
-    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
-        match frames {
-            Outgoing::One(Some(ref frame)) => self.send_one(frame),
-            Outgoing::One(None) => Sent::default(),
-            Outgoing::Batch(frames) => self.send_batch(frames),
+    /// The neighbours' addresses are in the frames.
+    fn send(&mut self, packets: &mut Packets<'_, '_>) -> Sent {
+        self.send_batch(packets.map(|(_, frame)| frame))
+    }
+
+    fn send_one(&mut self, _: LinkAddr, packet: [&[u8]; 4]) -> Sent {
+        self.send_alone(&packet)
+    }
+
+    fn fd(&self, place: usize) -> Option<BorrowedFd<'_>> {
+        (place == 0).then(|| self.as_fd())
+    }
+
+    fn peek(&self) -> Peek {
+        match &self.receiver {
+            Receiver::Ring(ring) => Peek::Ring(ring.peek()),
+            Receiver::Queue(_) => Peek::Unknown,
         }
     }
 
-    fn wait(&self) -> WaitHandle<'_> {
-        let peek = match &self.receiver {
-            Receiver::Ring(ring) => Peek::Ring(ring.peek()),
-            Receiver::Queue(_) => Peek::Unknown,
-        };
-        WaitHandle { fd: self.as_fd(), peek }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ethernet(self.mtu)
     }
 
-    fn mtu(&self) -> u32 {
-        self.mtu
-    }
-
-    fn kernel(&mut self) -> Option<&mut dyn KernelDevice> {
+    fn ethernet(&mut self) -> Option<&mut dyn KernelDevice> {
         Some(self)
     }
 }

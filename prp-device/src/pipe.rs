@@ -1,15 +1,16 @@
 //! A wire inside the process, for tests of the engine that need no privileges.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use prp_proto::wire::ETHERNET_LEN;
+use prp_proto::device::Capabilities;
+use prp_proto::wire::{ETHERNET_LEN, ethernet_source};
 
 use crate::sys::mmsg::{RecvVec, SendVec};
-use crate::{FrameIo, Outgoing, Peek, Received, Refusal, Sent, WaitHandle};
+use crate::{Packets, Peek, Received, Refusal, Sent, Take, Underlay};
 
 /// One end of a datagram pair, or a socket connected to itself.
 #[derive(Debug)]
@@ -46,16 +47,18 @@ impl PipeDevice {
     }
 }
 
-impl FrameIo for PipeDevice {
-    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
+impl Underlay for PipeDevice {
+    fn receive(&mut self, max: usize, take: &mut Take<'_>) -> io::Result<Received> {
         let n = self.queue.receive(self.socket.as_fd(), max)?;
-        (0..n).for_each(|i| take(self.queue.frame(i)));
+        for frame in (0..n).map(|i| self.queue.frame(i)) {
+            take(ethernet_source(frame), frame);
+        }
         Ok(Received { frames: n as u32, lost: 0 })
     }
 
-    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
+    fn send(&mut self, packets: &mut Packets<'_, '_>) -> Sent {
         let mut sent = Sent::default();
-        for frame in frames {
+        for (_, frame) in packets {
             match self.sender.send_one(self.socket.as_fd(), frame) {
                 Ok(()) => sent.done += 1,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
@@ -72,11 +75,15 @@ impl FrameIo for PipeDevice {
         sent
     }
 
-    fn wait(&self) -> WaitHandle<'_> {
-        WaitHandle { fd: self.socket.as_fd(), peek: Peek::Unknown }
+    fn fd(&self, place: usize) -> Option<BorrowedFd<'_>> {
+        (place == 0).then(|| self.socket.as_fd())
     }
 
-    fn mtu(&self) -> u32 {
-        self.mtu
+    fn peek(&self) -> Peek {
+        Peek::Unknown
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ethernet(self.mtu)
     }
 }

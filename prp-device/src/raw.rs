@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_proto::addr::MacAddr;
 
 pub use crate::capture::{CaptureLengths, CaptureSocket, CapturedFrame};
-use crate::{FrameIo, Outgoing, PacketDevice, Received, Refusal, explain_open, list_interfaces};
+use crate::{PacketDevice, Received, Refusal, explain_open, list_interfaces};
 
 /// A packet socket that sends and receives whole Ethernet frames of one EtherType.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl RawSocket {
         &mut self,
         frames: &mut dyn Iterator<Item = [&[u8]; 4]>,
     ) -> io::Result<(usize, usize)> {
-        let sent = self.device.send(Outgoing::Batch(frames));
+        let sent = self.device.send_frames(frames);
         if sent.refused.is_some_and(Refusal::is_too_big) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a frame beyond the MTU"));
         }
@@ -67,7 +67,7 @@ impl RawSocket {
     /// # Errors
     /// The device is gone.
     pub fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
-        self.device.receive(max, take)
+        self.device.receive_frames(max, take)
     }
 
     /// Sleeps until a frame is there, for at most `timeout`, in whole milliseconds.

@@ -18,11 +18,11 @@ use prp_proto::addr::{NodeId, Port};
 use prp_proto::wire::ETHERNET_LEN;
 
 use self::program::program;
-use crate::conflicts;
 use crate::fast_path::{FastPath, FastPathKind, Netdev};
 use crate::packet::SocketRing;
 use crate::sys::bpf::{FrameHook, FrameProgram};
 use crate::sys::shared_ring::{Layout, SharedRing};
+use crate::{Take, conflicts};
 
 /// A flow may not pause: every frame that the device receives, whichever process or node it is for,
 /// has to pass the program.
@@ -156,7 +156,7 @@ impl TcxRx {
     pub(super) fn receive(
         &self,
         max: usize,
-        take: &mut dyn FnMut(&[u8]),
+        take: &mut Take<'_>,
         ring: &mut SocketRing<'_>,
     ) -> io::Result<usize> {
         let frames = match self.slots.get() {
@@ -175,7 +175,7 @@ impl TcxRx {
         &self,
         slots: &SharedRing,
         max: usize,
-        take: &mut dyn FnMut(&[u8]),
+        take: &mut Take<'_>,
         ring: &mut SocketRing<'_>,
     ) -> io::Result<usize> {
         let mut frames = 0;

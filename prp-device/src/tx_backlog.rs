@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use prp_proto::addr::LinkAddr;
 
-use crate::{DeviceIo, Sent};
+use crate::{Sent, Underlay};
 
 /// Frames that a device had no room for, in order: copied, since the buffers they came from go on.
 #[derive(Debug, Default)]
@@ -50,13 +50,14 @@ impl TxBacklog {
     /// was.
     pub fn flush(
         &mut self,
-        io: &mut DeviceIo,
+        io: &mut dyn Underlay,
         at_once: usize,
         mut note: impl FnMut(&Sent, usize),
     ) -> bool {
         while !self.frames.is_empty() {
             let some = self.frames.iter().take(at_once);
-            let sent = io.send(some.map(|(to, frame)| (*to, [&frame[..], &[], &[], &[]])));
+            let mut some = some.map(|(to, frame)| (*to, [&frame[..], &[], &[], &[]]));
+            let sent = io.send(&mut some);
             let refused = sent.refused.map(|_| self.frames[sent.done].1.len());
             note(&sent, refused.unwrap_or(0));
             let gone = sent.gone();

@@ -13,9 +13,9 @@ mod sockets;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod underlay;
 
 use std::io;
-use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,12 +23,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use prp_proto::addr::{LinkAddr, NodeId, UdpPeer};
-use prp_proto::endpoint::Device;
+use prp_proto::device::Device;
 use prp_proto::wire::{Frame, TrainTest};
 use socket2::{SockAddr, Socket};
 
+use crate::Take;
 use crate::sys::datagram::{Loaded, MAX_BYTES, RecvList, SendList, send_one};
-use crate::{Received, Sent};
 pub use counters::{NodePortDrops, UdpCounters};
 pub use mtu::UdpMtu;
 pub use node_port::NodePort;
@@ -175,16 +175,6 @@ impl UdpDevice {
         (self.room / WINDOWS_OF_ROOM).clamp(Device::WINDOW, Device::MAX_WINDOW)
     }
 
-    /// What the protocol needs to know of it, where `addr` is the node's own address and port.
-    pub fn as_device(&self, addr: LinkAddr) -> Device {
-        Device::udp(addr, self.mtu, self.train()).with_window(self.window())
-    }
-
-    /// What tells how much waits.
-    pub const fn peek(&self) -> QueuePeek {
-        QueuePeek { room: self.room, datagram: self.mtu as usize }
-    }
-
     /// The addresses of the cluster are `peers` from now on.
     pub fn set_peers(&mut self, peers: &[IpAddr]) {
         let own: Vec<_> = self.own_addrs().map(|own| own.ip()).collect();
@@ -198,53 +188,9 @@ impl UdpDevice {
         self.offload.test_freely();
     }
 
-    /// Receives what is there, mostly by one system call, for the next [`Self::receive`], unless
-    /// that has been done; whether there is something. What is wrong with the socket that says.
-    pub fn poll_once(&mut self) -> bool {
-        if self.waiting > 0 {
-            return true;
-        }
-        match self.sockets.receive(&mut self.receiver, self.expected, false) {
-            Ok(got) => {
-                self.waiting = got;
-                got > 0
-            }
-            Err(_) => true,
-        }
-    }
-
-    /// Hands received datagrams to `take`, with their senders, until `max` or more were there. The
-    /// number of `frames` includes datagrams of strangers.
-    ///
-    /// # Errors
-    /// The socket is of no use any more.
-    pub fn receive(
-        &mut self,
-        max: usize,
-        take: &mut dyn FnMut(LinkAddr, &[u8]),
-    ) -> io::Result<Received> {
-        let mut datagrams = 0;
-        loop {
-            let wanted = self.expected;
-            let got = match mem::take(&mut self.waiting) {
-                0 => self.sockets.receive(&mut self.receiver, wanted, true)?,
-                got => got,
-            };
-            for at in 0..got {
-                datagrams += self.take_train(at, take);
-            }
-            // Most come alone: then what a call more would say can wait until the one that came has
-            // been answered.
-            self.expected = if got == wanted { 2 * wanted } else { got.max(1) }.min(RecvList::MAX);
-            if got < wanted || got == 1 || datagrams >= max {
-                return Ok(Received { frames: datagrams as u32, lost: mem::take(&mut self.lost) });
-            }
-        }
-    }
-
     /// Hands the datagrams of train `at` to `take`; how many there were. One without a byte counts,
     /// but is handed to nothing: a host that sends many must not keep the caller here.
-    fn take_train(&mut self, at: usize, take: &mut dyn FnMut(LinkAddr, &[u8])) -> usize {
+    fn take_train(&mut self, at: usize, take: &mut Take<'_>) -> usize {
         let Some(train) = self.receiver.train(at) else { return 1 };
         if train.bytes.is_empty() {
             self.counters.too_short += 1;
@@ -305,95 +251,6 @@ impl UdpDevice {
         self.stranger.take()
     }
 
-    /// Sends a datagram alone: a message should not pay for what trains need.
-    pub fn send_one(&mut self, to: LinkAddr, pieces: [&[u8]; 4]) -> Sent {
-        let is_whole = pieces[1..].iter().all(|piece| piece.is_empty());
-        if (is_whole || pieces.iter().map(|piece| piece.len()).sum::<usize>() <= SMALL)
-            && let Some(target) = Target::of(&self.sockets, &self.peers, to)
-        {
-            self.small.clear();
-            let mut bytes = pieces[0];
-            if !is_whole {
-                pieces.iter().for_each(|piece| self.small.extend_from_slice(piece));
-                bytes = &self.small;
-            }
-            let fd = self.sockets.socket(target.index).as_fd();
-            if send_one(fd, target.name.as_ref(), bytes).is_ok() {
-                return Sent { done: 1, ..Sent::default() };
-            }
-        }
-        // It reports what is wrong.
-        self.send(std::iter::once((to, pieces)))
-    }
-
-    /// Sends datagrams, each for a neighbour and given in pieces.
-    pub fn send<'a>(&mut self, datagrams: impl Iterator<Item = (LinkAddr, [&'a [u8]; 4])>) -> Sent {
-        let Self { sockets, peers, sender, offload, counters, .. } = self;
-        let mut loaded = sender.load(datagrams);
-        let mut sent = Sent::default();
-        let mut test = None;
-        // A peer to which the kernel has just taken no train. Where it takes no single datagram
-        // either, that was not about the train: the MTU has shrunk, or the own address is gone.
-        let mut refused = None;
-        while sent.done < loaded.len() {
-            let (to, size) = loaded.datagram(sent.done);
-            let (LinkAddr::Udp { peer, .. }, Some(target)) = (to, Target::of(sockets, peers, to))
-            else {
-                sent.done += 1;
-                sent.lost += 1;
-                continue;
-            };
-            let mut length = train_length(&loaded, sent.done, MAX_TRAIN);
-            let could_be_train = length > 1;
-            if refused == Some(peer) {
-                length = 1;
-            } else if could_be_train {
-                let now = Instant::now();
-                if !offload.is_on(peer, now) {
-                    length = 1;
-                }
-                let id = offload.start_test(peer, (probes_of(size), size), now);
-                test = id.map(|id| (to, size, id)).or(test);
-            }
-            let end = sent.done + length;
-            let name = target.name.as_ref();
-            match sockets.send(target.index, |fd| loaded.send(fd, name, sent.done..end)) {
-                Ok(()) => {
-                    if refused.take_if(|refused| *refused == peer).is_some() {
-                        counters.trains_refused += 1;
-                        offload.refuse(peer, Instant::now());
-                    }
-                    counters.trains_sent += u64::from(length > 1);
-                    if could_be_train {
-                        offload.note_sent(peer, length * size);
-                    }
-                    sent.done = end;
-                }
-                Err(e) => match e.raw_os_error() {
-                    Some(libc::EAGAIN) => {
-                        sockets.note_full(target.index);
-                        sent.full = true;
-                        break;
-                    }
-                    Some(libc::EINTR) => {}
-                    // The kernel does not take this train: its datagrams leave alone, at once.
-                    Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if length > 1 => {
-                        refused = Some(peer);
-                    }
-                    _ => {
-                        let (address, own) = (target.address, target.own);
-                        sent.refused = Some(sockets.refusal(own, address, &e));
-                        break;
-                    }
-                },
-            }
-        }
-        if let Some((to, size, id)) = test {
-            self.send_test(to, size, id);
-        }
-        sent
-    }
-
     /// Sends the probes of test `id`, of `size` bytes each: as a train, and then alone.
     #[cold]
     fn send_test(&mut self, to: LinkAddr, size: usize, id: u32) {
@@ -436,18 +293,6 @@ impl UdpDevice {
     /// What to poll for datagrams to receive, always the same descriptors.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.sockets.fds().map(|(_, fd)| fd)
-    }
-
-    /// Which of [`Self::fds`] to poll for room to send, when it has taken no more.
-    pub fn full(&self) -> usize {
-        let full = self.sockets.full();
-        self.sockets.fds().position(|(index, _)| Some(index) == full).unwrap_or(0)
-    }
-
-    /// Takes the errors that the kernel keeps for the sockets, which would end every `poll` at
-    /// once.
-    pub fn take_errors(&mut self) {
-        self.sockets.take_errors();
     }
 
     /// What it has counted.

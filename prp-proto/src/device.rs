@@ -1,6 +1,7 @@
 //! The devices by which packets leave and come: their addresses and sizes.
 
 use crate::addr::{LinkAddr, MacAddr};
+use crate::wire::ETHERNET_LEN;
 
 /// A device of this node, as far as the protocol cares.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
@@ -29,10 +30,17 @@ impl Device {
     /// readers sleep for longer with it than with [`Self::WINDOW`].
     pub const MAX_WINDOW: usize = 2 * Self::WINDOW;
 
+    /// Returns the device at `addr` that carries packets in these sizes. Over UDP its packets reach
+    /// this node itself as well.
+    pub const fn new(addr: LinkAddr, capabilities: Capabilities) -> Self {
+        let Capabilities { mtu, train, window, .. } = capabilities;
+        Self { addr, mtu, loopback: addr.is_udp(), train, window }
+    }
+
     /// An Ethernet device with this hardware address, whose frames have `mtu` bytes at most after
     /// the Ethernet header.
     pub const fn ethernet(mac: MacAddr, mtu: u32) -> Self {
-        Self { addr: LinkAddr::Ethernet(mac), mtu, loopback: false, train: 1, window: Self::WINDOW }
+        Self::new(LinkAddr::Ethernet(mac), Capabilities::ethernet(mtu))
     }
 
     /// The loopback device, which takes `mtu` bytes after the Ethernet header.
@@ -43,10 +51,43 @@ impl Device {
     /// UDP sockets, of which `addr` is the node's own address and port, for datagrams of `mtu`
     /// bytes at most that are sent in trains of `train`. They reach this node itself as well.
     pub const fn udp(addr: LinkAddr, mtu: u32, train: u16) -> Self {
-        Self { addr, mtu, loopback: true, train, window: Self::WINDOW }
+        Self { loopback: true, ..Self::new(addr, Capabilities::datagrams(mtu, train)) }
     }
 
     /// The same with a window of `bytes`.
+    #[must_use]
+    pub const fn with_window(self, bytes: usize) -> Self {
+        Self { window: bytes, ..self }
+    }
+}
+
+/// The sizes in which an underlay carries packets.
+#[derive(Copy, Clone, Eq, PartialEq, Debug)]
+pub struct Capabilities {
+    /// Bytes after the Ethernet header that it takes, or of a datagram's payload.
+    pub mtu: u32,
+    /// As [`Device::train`].
+    pub train: u16,
+    /// As [`Device::window`].
+    pub window: usize,
+    /// Bytes of a packet before its network header: those of the Ethernet header, or none.
+    pub header: usize,
+}
+
+impl Capabilities {
+    /// Returns those of an Ethernet device whose frames have `mtu` bytes at most after the Ethernet
+    /// header.
+    pub const fn ethernet(mtu: u32) -> Self {
+        Self { mtu, train: 1, window: Device::WINDOW, header: ETHERNET_LEN }
+    }
+
+    /// Returns those of a datagram socket, for datagrams of `mtu` bytes at most that are sent in
+    /// trains of `train`.
+    pub const fn datagrams(mtu: u32, train: u16) -> Self {
+        Self { mtu, train, window: Device::WINDOW, header: 0 }
+    }
+
+    /// Returns the same with a window of `bytes`.
     #[must_use]
     pub const fn with_window(self, bytes: usize) -> Self {
         Self { window: bytes, ..self }

@@ -57,8 +57,9 @@ mod tests {
     use std::net::{SocketAddr, UdpSocket};
     use std::time::Duration;
 
-    use prp_device::{DeviceIo, FrameIo, LimitedDevice, UdpCounters};
+    use prp_device::{LimitedDevice, UdpCounters, Underlay};
     use prp_proto::addr::NodeId;
+    use prp_proto::device::Device;
     use prp_proto::forward::Forwarder;
     use prp_proto::hosts::Hosts;
     use prp_proto::route::RouteTable;
@@ -80,9 +81,9 @@ mod tests {
         let mut io = UdpDevice::open(&[own.0], false, hosts.udp_peers()).expect("a free port");
         let port = RouterNodePort::new(local, &mut io).expect("no other router");
         let routes = RouteTable::build(&hosts, NodeId::MIN, |_| None);
-        let ours = io.as_device(own.1);
+        let ours = Device::new(own.1, io.capabilities());
         let forwarder = Forwarder::new(hosts.ethertype(), routes, vec![ours]);
-        let link = Link::new("udp", DeviceIo::Udp(Box::new(io)));
+        let link = Link::new("udp", Box::new(io));
         let mut router = Router::new(forwarder, vec![link]).expect("a Unix socket");
         router.node_port = Some(port);
         (router, own.0)
@@ -91,8 +92,8 @@ mod tests {
     #[test]
     fn note_received__what_a_device_has_lost_is_an_overrun() {
         let (mut router, _) = router(65_041, 17_830);
-        let device: Box<dyn FrameIo> = Box::new(LimitedDevice::new(0).expect("a pipe"));
-        router.links.push(Link::new("eth0", device));
+        let device = LimitedDevice::new(0).expect("a pipe");
+        router.links.push(Link::new("eth0", Box::new(device)));
         router.poll(Instant::ZERO).expect("a socket");
         let overruns: Vec<_> = router.links.iter().map(|link| link.counters.overruns).collect();
         assert_eq!(overruns, [0, LimitedDevice::OVERRUNS.into()]);

@@ -1,6 +1,6 @@
 //! A device of the router, with the queue of what it could not take yet.
 
-use prp_device::{DeviceIo, LinkState, Received, RefusalCounts, Sent, TxBacklog};
+use prp_device::{LinkState, Received, RefusalCounts, Sent, TxBacklog, Underlay};
 use prp_proto::addr::LinkAddr;
 use prp_proto::forward::{ForwardDrop, ForwardStats};
 
@@ -28,7 +28,7 @@ pub struct LinkCounters {
 pub struct Link {
     name: String,
     /// Frames in and out.
-    pub io: DeviceIo,
+    pub io: Box<dyn Underlay>,
     queue: TxBacklog,
     /// What went over it.
     pub counters: LinkCounters,
@@ -39,10 +39,10 @@ pub struct Link {
 
 impl Link {
     /// The device `io`, called `name`.
-    pub fn new(name: impl Into<String>, io: impl Into<DeviceIo>) -> Self {
+    pub fn new(name: impl Into<String>, io: Box<dyn Underlay>) -> Self {
         let counters = LinkCounters::default();
         let (queue, state) = (TxBacklog::default(), None);
-        Self { name: name.into(), io: io.into(), queue, counters, state }
+        Self { name: name.into(), io, queue, counters, state }
     }
 
     /// Its name.
@@ -99,14 +99,14 @@ impl Link {
     /// Sends what waits; whether all of it is gone.
     pub fn unstall(&mut self, stats: &mut ForwardStats) -> bool {
         let Self { queue, io, counters, .. } = self;
-        queue.flush(io, BATCH, |sent, refused| counters.note(sent, refused, stats))
+        queue.flush(io.as_mut(), BATCH, |sent, refused| counters.note(sent, refused, stats))
     }
 
     /// Sends until the device takes no more; how many frames are gone, one way or the other.
     fn send_some(&mut self, pieces: &[FrameParts<'_>], stats: &mut ForwardStats) -> usize {
         let mut at = 0;
         while at < pieces.len() {
-            let sent = self.io.send(pieces[at..].iter().copied());
+            let sent = self.io.send(&mut pieces[at..].iter().copied());
             let refused = sent.refused.map_or(0, |_| bytes(pieces[at + sent.done].1));
             self.counters.note(&sent, refused, stats);
             at += sent.gone();

@@ -3,10 +3,11 @@
 use std::io;
 use std::net::IpAddr;
 
-use prp_device::{Carrier, DeviceIo, FrameIo, Outgoing, PacketDevice, Received, interfaces};
+use prp_device::{Carrier, PacketDevice, Received, UdpDevice, Underlay, interfaces};
 use prp_node::OwnerProbe;
 use prp_proto::addr::{DeviceId, LinkAddr, MacAddr, Port, StationAddr};
-use prp_proto::endpoint::{Device, EstablishedId};
+use prp_proto::device::Device;
+use prp_proto::endpoint::EstablishedId;
 use prp_proto::forward::{
     Answer, Egress, ForwardDrop, Forwarder, Outcome, answer, no_onward_route, refuse, reset,
     reset_here,
@@ -136,13 +137,15 @@ impl Router {
         let Some((link, after)) = rest.split_first_mut() else { return Ok(None) };
         let id = DeviceId(index as u16);
         let mut context = LinkContext { now, id, forwarder, batch, presence, probes, mismatches };
-        let Some(kernel) = link.io.kernel() else { return Ok(None) };
+        let Some(kernel) = link.io.ethernet() else { return Ok(None) };
         kernel.lend(RECEIVE_BATCH, &mut |frames| {
             let mut passing: Vec<(Egress, &[u8])> = Vec::new();
             for bytes in frames {
-                match context.judge(bytes) {
+                match context.judge(ethernet_source(bytes), bytes) {
                     // Its own socket is busy with the frames that are lent.
-                    Some(egress) if egress.device == context.id => context.copy(&egress, bytes),
+                    Some(egress) if egress.device == context.id => {
+                        context.copy(&egress, &bytes[HEADER_LEN..]);
+                    }
                     Some(egress) => passing.push((egress, &bytes[HEADER_LEN..])),
                     None => {}
                 }
@@ -164,25 +167,17 @@ impl Router {
         let Self { forwarder, links, probes, mismatches, batch, presence, .. } = self;
         let id = DeviceId(index as u16);
         let mut context = LinkContext { now, id, forwarder, batch, presence, probes, mismatches };
-        match &mut links[index].io {
-            DeviceIo::Frames(io) => io.receive(RECEIVE_BATCH, &mut |bytes| {
-                if let Some(departure) = context.judge(bytes) {
-                    context.copy(&departure, bytes);
-                }
-            }),
-            DeviceIo::Udp(io) => {
-                let received = io.receive(RECEIVE_BATCH, &mut |from, bytes| {
-                    if let Some(departure) = context.judge_datagram(from, bytes) {
-                        let rest = &bytes[PACKET_HEADER_LEN..];
-                        context.batch.push(departure.device, departure.to, departure.head(), rest);
-                    }
-                });
-                if let Some((node, from)) = io.take_stranger() {
-                    context.mismatches.note(now, node, context.id, StationAddr::Udp(from));
-                }
-                received
+        let io = &mut links[index].io;
+        let headers = io.capabilities().header + PACKET_HEADER_LEN;
+        let received = io.receive(RECEIVE_BATCH, &mut |from, bytes| {
+            if let Some(egress) = context.judge(from, bytes) {
+                context.copy(&egress, &bytes[headers..]);
             }
+        });
+        if let Some((node, from)) = io.udp_mut().and_then(UdpDevice::take_stranger) {
+            context.mismatches.note(now, node, context.id, StationAddr::Udp(from));
         }
+        received
     }
 
     /// Puts other routes in force: from the next frame on, also for those that wait for room. A
@@ -197,7 +192,7 @@ impl Router {
             link.renumber(renumber, &mut stats);
             if let (Some(io), Some(own)) = (link.io.udp_mut(), own) {
                 io.set_peers(peers);
-                udp = Some((DeviceId(at as u16), io.as_device(own)));
+                udp = Some((DeviceId(at as u16), Device::new(own, io.capabilities())));
             }
         }
         *forwarder.stats_mut() = stats;
@@ -219,12 +214,12 @@ impl Router {
                 && let Some(ours) = self.forwarder.devices().get(at)
             {
                 udp.set_mtu(mtu);
-                self.forwarder.set_device(id, udp.as_device(ours.addr));
+                self.forwarder.set_device(id, Device::new(ours.addr, udp.capabilities()));
             }
-            let fits = link.io.mtu();
+            let fits = link.io.capabilities().mtu;
             let had = self.forwarder.devices().get(at).and_then(|ours| ours.addr.mac());
             let name = link.name().to_owned();
-            let Some(kernel) = link.io.kernel() else { continue };
+            let Some(kernel) = link.io.ethernet() else { continue };
             let is_meant = |mac| had == Some(mac) || is_own(&name, mac);
             link.state = carrier.follow(kernel, &name, is_meant);
             let Some(state) = link.state else { continue };
@@ -282,7 +277,7 @@ impl Router {
         let Some(Ok(mut device)) = found.map(|i| PacketDevice::open(&i, ethertype)) else { return };
         for established in inside {
             let frame = reset_here(&self.forwarder, established);
-            let sent = device.send(Outgoing::one([frame.as_slice(), &[], &[], &[]]));
+            let sent = device.send_frames(&mut std::iter::once([frame.as_slice(), &[], &[], &[]]));
             self.presence.counters.resets += sent.done as u64;
         }
     }
@@ -311,19 +306,10 @@ struct LinkContext<'a> {
 }
 
 impl LinkContext<'_> {
-    /// How a frame goes on, if it does. A frame for this node itself is done.
-    fn judge(&mut self, bytes: &[u8]) -> Option<Egress> {
-        let outcome = self.forwarder.handle_packet(self.id, ethernet_source(bytes), bytes);
-        self.follow(outcome)
-    }
-
-    /// As [`Self::judge`], of a datagram from `from`.
-    fn judge_datagram(&mut self, from: LinkAddr, bytes: &[u8]) -> Option<Egress> {
+    /// Returns how what came from `from` goes on, if it does. A packet for this node itself is
+    /// done.
+    fn judge(&mut self, from: LinkAddr, bytes: &[u8]) -> Option<Egress> {
         let outcome = self.forwarder.handle_packet(self.id, from, bytes);
-        self.follow(outcome)
-    }
-
-    fn follow(&mut self, outcome: Outcome<'_>) -> Option<Egress> {
         match outcome {
             Outcome::Forward(departure) => return Some(departure),
             Outcome::Local(frame) => match LivenessBlock::of(&frame) {
@@ -348,9 +334,9 @@ impl LinkContext<'_> {
         None
     }
 
-    fn copy(&mut self, departure: &Egress, bytes: &[u8]) {
-        let rest = &bytes[HEADER_LEN..];
-        self.batch.push(departure.device, departure.to, departure.head(), rest);
+    /// Puts what leaves by `egress` into the batch, with `rest` behind its headers.
+    fn copy(&mut self, egress: &Egress, rest: &[u8]) {
+        self.batch.push(egress.device, egress.to, egress.head(), rest);
     }
 }
 

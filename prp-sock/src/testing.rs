@@ -13,7 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use std::{fmt, io, thread};
 
-use prp_device::{DeviceIo, FrameIo, PipeDevice};
+use prp_device::{PipeDevice, Underlay};
 use prp_proto::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
@@ -145,8 +145,8 @@ impl Node {
     pub(crate) fn new(
         numbers: &Numbers,
         side: Side,
-        device: Box<dyn FrameIo>,
-        others: Vec<Box<dyn FrameIo>>,
+        device: Box<dyn Underlay>,
+        others: Vec<Box<dyn Underlay>>,
     ) -> Self {
         let Numbers { alpha, beta, .. } = numbers;
         let text =
@@ -162,8 +162,8 @@ impl Node {
         let endpoint = Endpoint::new(EndpointConfig::default(), routes, devices, [last; 32]);
         let looped = PipeDevice::looped(MTU).expect("a socket");
         let looped = FaultyDevice::new(looped, None, numbers.clone());
-        let looped: Box<dyn FrameIo> = Box::new(looped);
-        let io = [device, looped].into_iter().chain(others).map(DeviceIo::Frames).collect();
+        let looped: Box<dyn Underlay> = Box::new(looped);
+        let io = [device, looped].into_iter().chain(others).collect();
         let names = vec!["eth0".into(), "lo".into()];
         let engine = Engine::start(endpoint, io, names, None).expect("an engine on pipes");
         Self { number, engine }

@@ -14,8 +14,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use prp_device::{
-    FrameIo, KernelDevice, Outgoing, PacketDevice, PortFilter, Refusal, Sent, UdpCounters,
-    explain_open, factory, list_interfaces,
+    KernelDevice, PacketDevice, PortFilter, Refusal, Sent, UdpCounters, Underlay, explain_open,
+    factory, list_interfaces,
 };
 use prp_node::PortClaims;
 use prp_node::printable_path;
@@ -27,7 +27,7 @@ use prp_proto::route::{NextHop, Route, RouteTable};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NetworkHeader, NoWay,
-    NodeBlock, NodeKind, TransportHeader, ethernet_source, sealed,
+    NodeBlock, NodeKind, TransportHeader, sealed,
 };
 use prp_sock::{HostsFile, Resolver};
 
@@ -295,7 +295,7 @@ impl Prober {
         match (self.devices.get_mut(usize::from(device.0)), &mut self.udp) {
             (Some(device), _) => {
                 let mut frames = frames.iter().map(|frame| [&frame[..], &[], &[], &[]]);
-                Some(device.send(Outgoing::Batch(&mut frames)))
+                Some(device.send_frames(&mut frames))
             }
             (None, Some(udp)) => Some(udp.send(to, frames)),
             (None, None) => None,
@@ -382,11 +382,7 @@ impl Prober {
         let is_ours = |frame: &Frame<'_>| frame.head.transport.dst_port == *port;
         for (at, device) in devices.iter_mut().enumerate() {
             let at = DeviceId(at as u16);
-            device.receive(1, &mut |bytes| match forwarder.decide(
-                at,
-                ethernet_source(bytes),
-                bytes,
-            ) {
+            device.receive(1, &mut |from, bytes| match forwarder.decide(at, from, bytes) {
                 Outcome::Local(frame) if is_ours(&frame) => take(&frame),
                 _ => {}
             })?;

@@ -4,7 +4,7 @@
 use std::process::{Command, ExitCode};
 
 use prp_device::{
-    FrameIo, KernelDevice, Outgoing, PacketDevice, Peek, PortFilter, RouterFilter, interfaces,
+    KernelDevice, PacketDevice, Peek, PortFilter, RouterFilter, Underlay, interfaces,
 };
 use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test};
@@ -65,20 +65,20 @@ fn frame(len: usize, port: u16) -> Vec<u8> {
 /// On this link a frame has arrived when the call to send returns.
 fn send(device: &mut PacketDevice, frames: &[Vec<u8>]) {
     let mut pieces = frames.iter().map(|f| [&f[..14], &f[14..22], &[][..], &f[22..]]);
-    let sent = device.send(Outgoing::Batch(&mut pieces));
+    let sent = device.send_frames(&mut pieces);
     assert_eq!((sent.done, sent.lost), (frames.len(), 0));
 }
 
 fn hold__says_how_many_frames_wait() {
     let (mut from, mut to) = (device(1, 80), device(2, 80));
-    let Peek::Ring(ring) = to.wait().peek else { panic!("no ring") };
+    let Peek::Ring(ring) = to.peek() else { panic!("no ring") };
     // More frames than the ring has slots.
     for _ in 0..300 {
         assert!(!ring.holds(0) && !ring.holds(1));
         send(&mut from, &[64, 64, 1514].map(|len| frame(len, 80)));
         let holds = [0, 1, 2, 3, 4, 5].map(|frames| ring.holds(frames));
         assert_eq!(holds, [true, true, true, true, false, false]);
-        assert_eq!(to.receive(64, &mut |_| {}).expect("they can be had").frames, 3);
+        assert_eq!(to.receive_frames(64, &mut |_| {}).expect("they can be had").frames, 3);
     }
 }
 
@@ -121,7 +121,7 @@ fn send__frames_of_all_sizes() {
     let mut receive = |count: u32| {
         let mut come = Vec::new();
         let mut take = |frame: &[u8]| come.push(frame.to_vec());
-        let received = to.receive(64, &mut take).expect("they can be had");
+        let received = to.receive_frames(64, &mut take).expect("they can be had");
         assert_eq!(received.frames, count);
         come
     };
@@ -175,7 +175,7 @@ fn receive__what_is_for_this_machine_and_of_no_vlan() {
                     come.push(frame.to_vec());
                 }
             };
-            while device.receive(64, &mut take).expect("they can be had").frames > 0 {}
+            while device.receive_frames(64, &mut take).expect("they can be had").frames > 0 {}
             // The kernel has removed a tag that has a priority and no VLAN.
             assert!(come == [&plain[..], &plain], "{what}, {kind}: {} frames", come.len());
         }

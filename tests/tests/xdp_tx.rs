@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use prp_device::raw::{CaptureLengths, CaptureSocket, CapturedFrame};
 use prp_device::{
-    FrameIo, KernelDevice, Managed, Outgoing, PacketDevice, PortFilter, Refusal, Sent, XdpTx,
-    interfaces,
+    KernelDevice, Managed, PacketDevice, PortFilter, Refusal, Sent, XdpTx, interfaces,
 };
 use prp_proto::time::Instant;
 use prp_sock::{NodeId, Port};
@@ -159,7 +158,7 @@ impl Sender {
             let mut at = 0;
             while at < BATCH {
                 let rest = frames[at..].iter().map(|f| [&f[..14], &f[14..22], &[][..], &f[22..]]);
-                at += until_taken(|| self.device.send(Outgoing::Batch(&mut rest.clone()))).gone();
+                at += until_taken(|| self.device.send_frames(&mut rest.clone())).gone();
             }
             self.receive_from(first);
         }
@@ -172,7 +171,9 @@ impl Sender {
         for _ in 0..count {
             let alone = frame(self.next);
             self.next += 1;
-            let sent = until_taken(|| self.device.send(Outgoing::one([&alone, &[], &[], &[]])));
+            let sent = until_taken(|| {
+                self.device.send_frames(&mut std::iter::once([&alone[..], &[], &[], &[]]))
+            });
             assert!(sent.done == 1 && sent.lost == 0, "{sent:?}");
             self.receive_from(self.next - 1);
         }
@@ -190,7 +191,7 @@ impl Sender {
                 assert!(f == frame(expected), "frame {expected}");
                 expected += 1;
             };
-            if to.receive(64, &mut take).expect("they can be had").frames == 0 {
+            if to.receive_frames(64, &mut take).expect("they can be had").frames == 0 {
                 std::thread::yield_now();
             }
         }
@@ -515,7 +516,7 @@ fn queue__is_not_passed_by() {
 
 /// Has `device` send all of `frames` at once.
 fn send(device: &mut PacketDevice, frames: &[Vec<u8>]) -> Sent {
-    device.send(Outgoing::Batch(&mut frames.iter().map(|f| [&f[..], &[], &[], &[]])))
+    device.send_frames(&mut frames.iter().map(|f| [&f[..], &[], &[], &[]]))
 }
 
 /// Each frame is lost independently, and the path stays open.

@@ -6,10 +6,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use prp_proto::wire::ethernet_source;
+
 use super::memory::SharedMemory;
 use super::packet::set;
 use super::prefetch::prefetch;
-use crate::Borrow;
+use crate::{Borrow, Take};
 
 /// Bytes of a line of any processor's cache that this runs on, or half of one.
 const CACHE_LINE: usize = 64;
@@ -162,11 +164,12 @@ impl RxRing {
     /// Hands up to `max` frames to `take`, in order of arrival, and gives their slots back. Says
     /// how many there were, those that are not shown included, and whether the kernel has had to
     /// drop frames.
-    pub(crate) fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> (usize, bool) {
+    pub(crate) fn receive(&mut self, max: usize, take: &mut Take<'_>) -> (usize, bool) {
         let mut losing = false;
         for n in 0..max {
             let next = self.map.next.load(Ordering::Relaxed);
-            let Some(lost) = self.show(next, take) else { return (n, losing) };
+            let shown = self.show(next, |frame| take(ethernet_source(frame), frame));
+            let Some(lost) = shown else { return (n, losing) };
             losing |= lost;
             self.give_back(next);
         }
@@ -189,7 +192,7 @@ impl RxRing {
 
     /// Shows the frame in slot `index`, if it has one, to `take`; whether the kernel has had to
     /// drop others.
-    fn show<'a>(&'a self, index: u32, take: &mut dyn FnMut(&'a [u8])) -> Option<bool> {
+    fn show<'a>(&'a self, index: u32, take: impl FnOnce(&'a [u8])) -> Option<bool> {
         let bits = self.filled(index)?;
         // A tag is said here only where the socket is for all EtherTypes: `device/filter` tells of
         // the others.
@@ -262,7 +265,7 @@ impl<'a> Iterator for Lent<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         let mut shown = None;
         while shown.is_none() && self.frames < self.max {
-            self.losing |= self.ring.show(self.next, &mut |frame| shown = Some(frame))?;
+            self.losing |= self.ring.show(self.next, |frame| shown = Some(frame))?;
             self.next = self.ring.after(self.next);
             self.frames += 1;
         }

@@ -4,8 +4,11 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
+use prp_proto::wire::ethernet_source;
+
 use super::bpf::SharedWords;
 use super::prefetch::prefetch;
+use crate::Take;
 
 const WORD: usize = size_of::<AtomicU64>();
 
@@ -164,7 +167,7 @@ impl SharedRing {
 
     /// Hands up to `max` frames to `take`, in order of arrival, and gives their slots back; how
     /// many there were. No other thread does so at the same time.
-    pub(crate) fn empty(&self, max: usize, take: &mut dyn FnMut(&[u8])) -> usize {
+    pub(crate) fn empty(&self, max: usize, take: &mut Take<'_>) -> usize {
         let first = self.consumed().load(Ordering::Relaxed);
         let (mut next, mut taken) = (first, 0);
         // While it is enabled a frame that is in sight stays, but for the few instructions in which
@@ -175,7 +178,8 @@ impl SharedRing {
             && let Some(len) = self.length(next, Ordering::Acquire)
         {
             if len != Layout::VOID && (!contested || self.claim(next, len)) {
-                take(self.frame(next, len));
+                let frame = self.frame(next, len);
+                take(ethernet_source(frame), frame);
                 taken += 1;
             }
             next += 1;

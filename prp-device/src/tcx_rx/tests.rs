@@ -1,5 +1,7 @@
 use std::collections::VecDeque;
 
+use prp_proto::wire::ethernet_source;
+
 use super::*;
 
 const ETHERTYPE: u16 = 0x88b5;
@@ -55,13 +57,16 @@ impl Bench {
     /// What is received while the socket has `ring`, at most `max`: the numbers of the frames.
     fn receive(&self, max: usize, ring: &mut VecDeque<u8>) -> Vec<u8> {
         let mut numbers = Vec::new();
-        let mut take = |f: &[u8]| {
+        let mut take = |_, f: &[u8]| {
             assert_eq!(f, frame(f[30]), "whole");
             numbers.push(f[30]);
         };
-        let mut hand = |max: usize, take: &mut dyn FnMut(&[u8])| {
+        let mut hand = |max: usize, take: &mut Take<'_>| {
             let some = ring.len().min(max);
-            ring.drain(..some).for_each(|number| take(&frame(number)));
+            ring.drain(..some).for_each(|number| {
+                let frame = frame(number);
+                take(ethernet_source(&frame), &frame);
+            });
             Ok(some)
         };
         let taken = self.tcx_rx.receive(max, &mut take, &mut hand).expect("it works");
@@ -114,7 +119,7 @@ fn program__takes_what_is_for_our_ports_while_a_thread_polls() {
     let longest = with(|f| f.resize(MTU as usize + ETHERNET_LEN, 9));
     assert_eq!((bench.verdict(&head), bench.verdict(&longest)), (DROP, DROP));
     let mut taken = Vec::new();
-    bench.slots().empty(9, &mut |f| taken.push(f.to_vec()));
+    bench.slots().empty(9, &mut |_, f| taken.push(f.to_vec()));
     assert_eq!(taken, [frame(1), head, longest]);
 
     bench.tcx_rx.own([Port::new(PORT)], false);

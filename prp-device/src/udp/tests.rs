@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::node_port::HANDED_ON_LEN;
 use super::*;
-use crate::Refusal;
+use crate::{Peek, Received, Refusal, Sent, Underlay};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::geteuid;
 use prp_proto::addr::Port;
@@ -57,7 +57,7 @@ fn receive(device: &mut UdpDevice, count: usize) -> Vec<(LinkAddr, Vec<u8>)> {
 fn trust_trains(one: &mut UdpDevice, two: &mut UdpDevice, to: LinkAddr) {
     let bytes = [5; 1472];
     while one.counters().trains_sent == 0 {
-        one.send([(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
+        one.send(&mut [(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
         wait(two);
         while two.poll_once() {
             two.receive(64, &mut |_, datagram| assert_eq!(datagram, bytes)).unwrap();
@@ -76,7 +76,7 @@ fn send__train_arrives_whole_and_in_order() {
     // 100 of one size, the last shorter: 44 fit a train.
     let frames: Vec<Vec<u8>> =
         (1..=100u8).map(|i| vec![i; if i == 100 { 700 } else { 1472 }]).collect();
-    let sent = one.send(frames.iter().map(|f| (to, [&f[..16], &f[16..], &[], &[]])));
+    let sent = one.send(&mut frames.iter().map(|f| (to, [&f[..16], &f[16..], &[], &[]])));
     assert_eq!(sent, Sent { done: 100, ..Sent::default() });
     assert_eq!(one.counters().trains_sent - before, 3);
     let came = receive(&mut two, 100);
@@ -107,7 +107,7 @@ fn poll__what_it_has_received_is_handed_out_once_and_in_order() {
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
     assert!(!two.poll_once(), "nothing was sent");
     for number in 0..3u8 {
-        assert_eq!(one.send([(to, [&[number][..], &[], &[], &[]])].into_iter()).done, 1);
+        assert_eq!(one.send(&mut [(to, [&[number][..], &[], &[], &[]])].into_iter()).done, 1);
     }
     wait(&two);
     assert!(two.poll_once() && two.poll_once());
@@ -120,12 +120,12 @@ fn poll__what_it_has_received_is_handed_out_once_and_in_order() {
 fn peek__tells_how_much_waits() {
     let (mut one, mut two) = (open(ONE, 15_930), open(TWO, 15_930));
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
-    let peek = two.peek();
+    let Peek::Queue(peek) = two.peek() else { panic!("no queue") };
     assert!(peek.room() >= 4 * peek.datagram_bytes(), "{peek:?}");
     assert!(!peek.holds(first_fd(&two), 1));
     let bytes = vec![7; peek.datagram_bytes()];
     for number in 1..=2 {
-        assert_eq!(one.send([(to, [&bytes[..], &[], &[], &[]])].into_iter()).done, 1);
+        assert_eq!(one.send(&mut [(to, [&bytes[..], &[], &[], &[]])].into_iter()).done, 1);
         wait(&two);
         assert!(peek.holds(first_fd(&two), number));
         // Expect: no more than there is, by what the kernel adds to each.
@@ -182,13 +182,14 @@ fn send__no_socket_there_is_an_error_of_the_network_and_stops_nothing() {
     let (mut one, mut two) = (open(ONE, 15_430), open(TWO, 15_430));
     let at = |port| LinkAddr::Udp { peer: UdpPeer(1), port };
     for _ in 0..3 {
-        let sent = one.send([(at(15_440), [&b"x"[..], &[], &[], &[]])].into_iter());
+        let sent = one.send(&mut [(at(15_440), [&b"x"[..], &[], &[], &[]])].into_iter());
         assert_eq!(sent, Sent { done: 1, ..Sent::default() });
     }
     assert_eq!(one.receive(64, &mut |_, _| panic!("nothing was sent here")).unwrap().frames, 0);
     one.take_errors();
     assert_eq!(one.counters().network_errors, 3);
-    let sent = one.send([(at(two.local_addr().port()), [&b"x"[..], &[], &[], &[]])].into_iter());
+    let sent =
+        one.send(&mut [(at(two.local_addr().port()), [&b"x"[..], &[], &[], &[]])].into_iter());
     assert_eq!(sent.done, 1);
     assert_eq!(receive(&mut two, 1)[0].1, b"x");
 }
@@ -240,7 +241,7 @@ fn hand_on__datagrams_reach_their_processes_with_the_address_they_came_from() {
     // The first byte says for which process it is; 9 is for none.
     let recipients = [1u8, 2, 2, 9, 1, 1];
     let datagrams: Vec<_> = recipients.iter().zip(sizes).map(|(to, n)| vec![*to; n]).collect();
-    let sent = one.send(datagrams.iter().map(|d| (to, [&d[..], &[], &[], &[]])));
+    let sent = one.send(&mut datagrams.iter().map(|d| (to, [&d[..], &[], &[], &[]])));
     assert_eq!(sent.done, datagrams.len());
     let mut handed_on = 0;
     while handed_on < datagrams.len() {
@@ -394,7 +395,7 @@ fn send__no_trains_where_they_do_not_get_through() {
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: 16_030 };
     let bytes = [5; 1472];
     while one.counters().trains_withdrawn == 0 {
-        one.send([(to, [&bytes[..], &[], &[], &[]]); 32].into_iter());
+        one.send(&mut [(to, [&bytes[..], &[], &[], &[]]); 32].into_iter());
         let mut buffer = [0; 2000];
         // They are there once they are sent, on loopback.
         while let Ok((len, from)) = two.recv_from(&mut buffer) {
@@ -482,15 +483,15 @@ fn send__too_big_is_about_the_datagram_itself() {
         return;
     }
     let before = one.counters();
-    let sent = one.send([(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
+    let sent = one.send(&mut [(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
     assert_eq!(sent, Sent { done: 2, ..Sent::default() });
     let UdpCounters { trains_sent, trains_refused, .. } = one.counters();
     assert_eq!((trains_sent - before.trains_sent, trains_refused), (1, 0));
     assert!(forge_too_big(&one));
-    let sent = one.send([(to, [&bytes[..], &[], &[], &[]])].into_iter());
+    let sent = one.send(&mut [(to, [&bytes[..], &[], &[], &[]])].into_iter());
     assert_eq!(sent, Sent { done: 1, ..Sent::default() });
     assert!(forge_too_big(&one));
-    let sent = one.send([(to, [&[5; 65_508][..], &[], &[], &[]])].into_iter());
+    let sent = one.send(&mut [(to, [&[5; 65_508][..], &[], &[], &[]])].into_iter());
     assert_eq!(sent, Sent { refused: Some(Refusal::TOO_BIG), ..Sent::default() });
     receive(&mut two, 3);
 }
@@ -548,10 +549,7 @@ fn window__follows_the_room_of_the_socket() {
     let mut device = open(ONE, 17_130);
     let mut window = |room| {
         device.room = room;
-        assert_eq!(
-            device.as_device(LinkAddr::Udp { peer: UdpPeer(0), port: 1 }).window,
-            device.window()
-        );
+        assert_eq!(device.capabilities().window, device.window());
         device.window()
     };
     assert_eq!(window(2 * 212_992), Device::WINDOW, "ordinary users of older kernels");

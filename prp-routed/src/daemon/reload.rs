@@ -4,11 +4,9 @@ use std::io;
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
-use prp_device::{
-    DeviceIo, FrameIo, Interface, KernelDevice, PacketDevice, RouterFilter, UdpDevice,
-};
+use prp_device::{Interface, KernelDevice, PacketDevice, RouterFilter, UdpDevice, Underlay};
 use prp_node::explained::{ExplainedError, Explanation};
-use prp_proto::endpoint::Device;
+use prp_proto::device::Device;
 use prp_proto::hosts::UDP_DEVICE;
 use tracing::{info, warn};
 
@@ -112,7 +110,7 @@ impl Daemon {
         let Some(&(own, addr)) = hosts.udp_addrs(local).first() else { return Ok(None) };
         let mut io = UdpDevice::open(&[own], false, hosts.udp_peers())?;
         let port = RouterNodePort::new(local, &mut io)?;
-        Ok(Some((io.as_device(addr), io, port)))
+        Ok(Some((Device::new(addr, io.capabilities()), io, port)))
     }
 
     /// Opens a socket on each device of `added`, for routing.
@@ -127,15 +125,15 @@ impl Daemon {
                 let Some(fd) = io.fds().next() else { continue };
                 let fd = fd.try_clone_to_owned()?;
                 node_port = Some(port);
-                opened.push((ours, fd, Link::new(UDP_DEVICE, DeviceIo::Udp(Box::new(io)))));
+                opened.push((ours, fd, Link::new(UDP_DEVICE, Box::new(io))));
                 continue;
             }
             let device = PacketDevice::open(interface, hosts.ethertype())
                 .map_err(|e| explain(&e, interface))?;
-            let ours = Device::ethernet(interface.mac, device.mtu());
+            let ours = Device::new(interface.mac.into(), device.capabilities());
             let fd = device.as_fd().try_clone_to_owned()?;
             device.set_router_filter(&filter)?;
-            let link = Link::new(&interface.name, Box::new(device) as Box<dyn FrameIo>);
+            let link = Link::new(&interface.name, Box::new(device));
             opened.push((ours, fd, link));
         }
         for (device, fd, link) in opened {

@@ -1,4 +1,4 @@
-use prp_device::{FrameIo, LimitedDevice};
+use prp_device::LimitedDevice;
 use prp_proto::addr::MacAddr;
 
 use super::*;
@@ -13,7 +13,7 @@ fn send(link: &mut Link, numbers: impl Iterator<Item = u16>, stats: &mut Forward
 #[test]
 fn send__keeps_in_order_as_much_as_there_is_room_for_and_counts_the_rest() {
     let device = LimitedDevice::new(100).unwrap();
-    let mut link = Link::new("eth0", Box::new(device.clone()) as Box<dyn FrameIo>);
+    let mut link = Link::new("eth0", Box::new(device.clone()));
     let mut stats = ForwardStats { frames: 1200, bytes: 2400, ..ForwardStats::default() };
     let (first, second) = (0..600u16, 600..1200u16);
     send(&mut link, first, &mut stats);
@@ -34,7 +34,7 @@ fn send__keeps_in_order_as_much_as_there_is_room_for_and_counts_the_rest() {
 fn send__a_frame_too_big_for_the_device_does_not_hold_up_others() {
     const TOO_BIG: u16 = LimitedDevice::TOO_BIG;
     let device = LimitedDevice::new(usize::MAX).unwrap();
-    let mut link = Link::new("eth0", Box::new(device.clone()) as Box<dyn FrameIo>);
+    let mut link = Link::new("eth0", Box::new(device.clone()));
     let mut stats = ForwardStats::default();
     send(&mut link, [1, TOO_BIG, TOO_BIG, 2, TOO_BIG, 3].into_iter(), &mut stats);
     assert_eq!(device.taken(), [1, 2, 3]);
@@ -44,7 +44,7 @@ fn send__a_frame_too_big_for_the_device_does_not_hold_up_others() {
 
 #[test]
 fn renumber__frames_whose_address_is_gone_are_lost_and_counted() {
-    let mut link = Link::new("eth0", Box::new(LimitedDevice::new(0).unwrap()) as Box<dyn FrameIo>);
+    let mut link = Link::new("eth0", Box::new(LimitedDevice::new(0).unwrap()));
     let mut stats = ForwardStats { frames: 7, bytes: 14, ..ForwardStats::default() };
     send(&mut link, 0..7, &mut stats);
     link.renumber(Some, &mut stats);

@@ -65,8 +65,8 @@ impl CarrierWatch {
 /// Notes at the UDP sockets of `engine` how large datagrams may be. The kernel is asked without the
 /// lock.
 fn note_udp_mtus(engine: &Engine) {
-    let mut core = engine.lock();
-    let devices = core.device_ios().map(|io| io.udp().map(UdpDevice::interface_mtu));
+    let core = engine.lock();
+    let devices = core.underlays().map(|io| io.udp().map(UdpDevice::interface_mtu));
     let devices: Vec<_> = devices.collect();
     drop(core);
     let mtus: Vec<_> = devices.iter().map(|device| device.as_ref()?.read()).collect();

@@ -16,7 +16,6 @@ use prp_proto::endpoint::{BorrowedWrite, Ending, Endpoint, SendRefusal, Sink};
 use prp_proto::event::{ConnHandle, Event, Readiness};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
-use prp_proto::wire::ethernet_source;
 
 #[cfg(test)]
 pub(crate) use self::devices::LinkNews;
@@ -30,7 +29,7 @@ use super::spin::SpinHistory;
 use super::tuning::{RECEIVE_FRAMES, SEND_BYTES, SEND_FRAMES, SEND_TRAINS};
 use super::wait::earliest;
 use super::waiters::Interest;
-use prp_device::{DeviceIo, PortFilter, Refusal};
+use prp_device::{PortFilter, Refusal, Underlay};
 
 /// How long an engine without listeners and connections stays ready for the next one. An engine of
 /// a unit test is used by that test alone, and a hundred that stay would need more descriptors than
@@ -64,12 +63,12 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(super) fn new(endpoint: Endpoint, devices: Vec<DeviceIo>) -> io::Result<Self> {
+    pub(super) fn new(endpoint: Endpoint, devices: Vec<Box<dyn Underlay>>) -> io::Result<Self> {
         let node = endpoint.local_node();
         let mut claims = PortClaims::new(node);
         let mut claim = StewardClaim::new(node);
         let mut may_be_steward = true;
-        for udp in devices.iter().filter_map(DeviceIo::udp) {
+        for udp in devices.iter().filter_map(|io| io.udp()) {
             claims.set_udp_offset(udp.offset());
             // Requests come to that port.
             may_be_steward &= udp.has_node_ports();
@@ -142,26 +141,21 @@ impl Core {
             let (endpoint, misdirected) = (&mut self.endpoint, &mut self.misdirected);
             let mut shown = 0;
             let most = device.batch_frames;
-            let received = match &mut device.io {
-                DeviceIo::Frames(io) => io.receive(most, &mut |frame| {
-                    let (from, sink) = (ethernet_source(frame), sink.as_deref_mut());
-                    let disposition = endpoint.handle_packet(now, id, from, frame, sink);
-                    *misdirected += u32::from(is_misdirected(disposition));
-                    shown += 1;
-                }),
+            let received = device.io.receive(most, &mut |from, packet| {
+                let disposition =
+                    endpoint.handle_packet(now, id, from, packet, sink.as_deref_mut());
                 // A datagram reaches only the process whose socket it is for.
-                DeviceIo::Udp(io) => io.receive(most, &mut |from, datagram| {
-                    let sink = sink.as_deref_mut();
-                    let _ = endpoint.handle_packet(now, id, from, datagram, sink);
-                }),
-            };
+                let is_astray = !from.is_udp() && is_misdirected(disposition);
+                *misdirected += u32::from(is_astray);
+                shown += 1;
+            });
             match received {
                 Ok(received) => {
                     device.note_received(received);
                     if received.frames == 0 {
                         continue;
                     }
-                    if device.io.kernel().is_some() {
+                    if device.io.ethernet().is_some() {
                         // The rest are for other machines.
                         *misdirected += received.frames.saturating_sub(shown);
                     }
@@ -363,7 +357,7 @@ impl Core {
     pub(crate) fn set_routes(&mut self, routes: RouteTable, peers: &[IpAddr]) {
         let before = self.endpoint.routes();
         self.devices.iter_mut().for_each(|slot| slot.renumber(|to| routes.renumber(before, to)));
-        self.device_ios().filter_map(DeviceIo::udp_mut).for_each(|io| io.set_peers(peers));
+        self.udp_devices().for_each(|udp| udp.set_peers(peers));
         self.endpoint.set_routes(routes);
     }
 

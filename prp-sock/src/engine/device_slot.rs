@@ -5,10 +5,9 @@ use std::ops::Range;
 use super::rx_coalescing;
 use super::tuning::{NAP_RING_PART, NAP_WINDOW_PART, RECEIVE_BYTES, RECEIVE_FRAMES};
 use prp_device::{
-    DeviceIo, Peek, Received, Refusal, RefusalCounts, Sent, TxBacklog, UdpCounters, UdpDevice,
+    Peek, Received, Refusal, RefusalCounts, Sent, TxBacklog, UdpCounters, UdpDevice, Underlay,
 };
 use prp_proto::addr::LinkAddr;
-use prp_proto::endpoint::Device;
 
 /// Counters of a device.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
@@ -37,7 +36,7 @@ fn batch_frames(mtu: u32) -> usize {
 /// One device.
 #[derive(Debug)]
 pub(super) struct DeviceSlot {
-    pub(super) io: DeviceIo,
+    pub(super) io: Box<dyn Underlay>,
     counters: DeviceCounters,
     /// Frames made but not taken: a batch at most.
     stalled: TxBacklog,
@@ -57,20 +56,20 @@ pub(super) struct DeviceSlot {
 }
 
 impl DeviceSlot {
-    pub(super) fn new(mut io: DeviceIo) -> Self {
+    pub(super) fn new(mut io: Box<dyn Underlay>) -> Self {
         let counters = DeviceCounters::default();
+        let capabilities = io.capabilities();
         let target_frames = match io.peek() {
             Peek::Ring(ring) => rx_coalescing::target_frames(ring.slots(), ring.slot_bytes()),
             Peek::Queue(queue) => {
                 let room = queue.room() / NAP_RING_PART as usize;
-                let window = io.udp().map_or(Device::WINDOW, UdpDevice::window);
-                (room.min(window / NAP_WINDOW_PART) / queue.datagram_bytes()) as u32
+                (room.min(capabilities.window / NAP_WINDOW_PART) / queue.datagram_bytes()) as u32
             }
             Peek::Unknown => 0,
         };
-        let batch_frames = batch_frames(io.mtu());
+        let batch_frames = batch_frames(capabilities.mtu);
         let stalled = TxBacklog::default();
-        let index = io.kernel().and_then(|kernel| kernel.index());
+        let index = io.ethernet().and_then(|kernel| kernel.index());
         Self {
             io,
             counters,
@@ -90,7 +89,7 @@ impl DeviceSlot {
 
     pub(super) fn counters(&mut self) -> DeviceCounters {
         self.counters.udp = self.io.udp().map(UdpDevice::counters);
-        if let Some(kernel) = self.io.kernel() {
+        if let Some(kernel) = self.io.ethernet() {
             self.counters.xdp_tx += kernel.take_xdp_tx();
             self.counters.tcx_rx += kernel.take_tcx_rx();
         }
@@ -117,7 +116,7 @@ impl DeviceSlot {
                 let (to, pieces) = frame(at);
                 self.io.send_one(to, pieces)
             } else {
-                self.io.send((at..range.end).map(frame))
+                self.io.send(&mut (at..range.end).map(frame))
             };
             if let Some(refusal) = sent.refused {
                 refused(at + sent.done, refusal);
@@ -145,7 +144,7 @@ impl DeviceSlot {
     /// Sends what it could not take before; whether it has taken all of it.
     pub(super) fn unstall(&mut self) -> bool {
         let Self { stalled, io, counters, .. } = self;
-        stalled.flush(io, usize::MAX, |sent, _| counters.note(sent))
+        stalled.flush(io.as_mut(), usize::MAX, |sent, _| counters.note(sent))
     }
 }
 
@@ -166,8 +165,9 @@ impl DeviceCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prp_device::{FrameIo, LimitedDevice};
+    use prp_device::LimitedDevice;
     use prp_proto::addr::MacAddr;
+    use prp_proto::device::Device;
 
     #[test]
     fn batch_frames__have_no_more_bytes_than_25_percent_of_a_window() {
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn send__tells_which_frames_the_kernel_refuses_and_sends_the_rest() {
         let device = LimitedDevice::new(10).unwrap();
-        let mut slot = DeviceSlot::new(DeviceIo::Frames(Box::new(device.clone())));
+        let mut slot = DeviceSlot::new(Box::new(device.clone()));
         let frames = [0, 1, LimitedDevice::TOO_BIG, 2, LimitedDevice::REFUSED, 3];
         let frames = frames.map(u16::to_be_bytes);
         let frame = |i: usize| {
@@ -199,7 +199,7 @@ mod tests {
         const TOO_BIG: u16 = LimitedDevice::TOO_BIG;
         const REFUSED: u16 = LimitedDevice::REFUSED;
         let mut device = LimitedDevice::new(2).unwrap();
-        let mut slot = DeviceSlot::new(DeviceIo::Frames(Box::new(device.clone())));
+        let mut slot = DeviceSlot::new(Box::new(device.clone()));
         for round in 0..3 {
             let frames = [0, 1, TOO_BIG, 2, REFUSED, 3, 4].map(u16::to_be_bytes);
             let frame = |i: usize| {
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(counters.refused.total(), 3);
         let named: Vec<_> = counters.refused.counters().filter(|(_, n)| *n > 0).collect();
         assert_eq!(named, [("refused_eperm", 3)]);
-        let received = device.receive(1, &mut |_| ()).unwrap();
+        let received = device.receive(1, &mut |_, _| ()).unwrap();
         slot.note_received(received);
         assert_eq!(slot.counters().overruns, LimitedDevice::OVERRUNS.into());
     }

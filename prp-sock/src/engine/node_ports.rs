@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use prp_device::{DeviceIo, NodePort, NodePortDrops};
+use prp_device::{NodePort, NodePortDrops};
 use prp_node::{Addressee, StewardClaim, UdpOwners};
 use prp_proto::addr::NodeId;
 use prp_proto::time::Instant;
@@ -197,8 +197,7 @@ impl Engine {
         if core.node.steward.is_held() {
             return Ok(());
         }
-        let ios = core.device_ios().filter_map(DeviceIo::udp_mut);
-        let own: Vec<_> = ios.flat_map(|udp| udp.own_addrs().collect::<Vec<_>>()).collect();
+        let own: Vec<_> = core.udp_devices().flat_map(|udp| udp.own_addrs()).collect();
         drop(core);
         // Who has the ports is the steward, a router, or soon one of both.
         let node = self.local_node();
@@ -217,7 +216,7 @@ impl Core {
     /// The node's own UDP addresses and ports, and the sockets there that its devices have opened.
     fn udp_node_ports(&mut self) -> Vec<(ServedPort, Option<NodePort>)> {
         let mut ports = Vec::new();
-        for udp in self.device_ios().filter_map(DeviceIo::udp_mut) {
+        for udp in self.udp_devices() {
             let (offset, drops) = (udp.offset(), udp.node_port_drops().clone());
             let own: Vec<_> = udp.own_addrs().collect();
             for (own, port) in own.into_iter().zip(udp.take_node_ports()) {

@@ -24,7 +24,7 @@ use super::{Engine, exit, reopen};
 use crate::clock::Clock;
 use crate::sys::lock::Lock;
 use crate::sys::random::random_bytes;
-use prp_device::{DeviceIo, factory};
+use prp_device::{Underlay, factory};
 use prp_node::HostsFile;
 
 /// What makes two calls share an engine.
@@ -96,7 +96,7 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let ethertype = file.hosts().ethertype();
     let mut names = Vec::new();
     let mut devices: Vec<Device> = Vec::new();
-    let mut io: Vec<DeviceIo> = Vec::new();
+    let mut io: Vec<Box<dyn Underlay>> = Vec::new();
     for opened in factory::open(file.hosts(), local, key.device.as_deref())? {
         names.push(opened.name);
         devices.push(opened.device);
@@ -126,7 +126,7 @@ impl Engine {
     /// An engine that runs `endpoint` on `devices`, called `names`.
     pub(crate) fn start(
         endpoint: Endpoint,
-        devices: Vec<DeviceIo>,
+        devices: Vec<Box<dyn Underlay>>,
         names: Vec<String>,
         only_device: Option<String>,
     ) -> io::Result<Arc<Self>> {

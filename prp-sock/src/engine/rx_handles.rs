@@ -32,7 +32,7 @@ struct RxFd {
 impl RxHandles {
     pub(super) fn new(devices: &mut [DeviceSlot]) -> io::Result<Arc<Self>> {
         let peeks = devices.iter().map(|d| d.io.peek()).collect();
-        let kernel_devices = devices.iter_mut().filter_map(|d| d.io.kernel());
+        let kernel_devices = devices.iter_mut().filter_map(|d| d.io.ethernet());
         let tcx_rx = kernel_devices.map(|kernel| kernel.tcx_rx().clone()).collect();
         let mut fds = Vec::new();
         for (device, slot) in devices.iter().enumerate() {

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::BorrowedFd;
 
-use prp_device::{FrameIo, Outgoing, PipeDevice, Received, Sent, WaitHandle};
+use prp_device::{Packets, Peek, PipeDevice, Received, Sent, Take, Underlay};
+use prp_proto::device::Capabilities;
 
 use super::Numbers;
 
@@ -41,28 +43,32 @@ impl fmt::Debug for FaultyDevice {
     }
 }
 
-impl FrameIo for FaultyDevice {
-    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
+impl Underlay for FaultyDevice {
+    fn receive(&mut self, max: usize, take: &mut Take<'_>) -> io::Result<Received> {
         let Some(rule) = &mut self.rule else { return self.pipe.receive(max, take) };
-        self.pipe.receive(max, &mut |frame| match rule(frame) {
-            FrameAction::Pass => take(frame),
+        self.pipe.receive(max, &mut |from, frame| match rule(frame) {
+            FrameAction::Pass => take(from, frame),
             FrameAction::Drop => {}
             FrameAction::Duplicate => {
-                take(frame);
-                take(frame);
+                take(from, frame);
+                take(from, frame);
             }
         })
     }
 
-    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
-        self.pipe.send(frames)
+    fn send(&mut self, packets: &mut Packets<'_, '_>) -> Sent {
+        self.pipe.send(packets)
     }
 
-    fn wait(&self) -> WaitHandle<'_> {
-        self.pipe.wait()
+    fn fd(&self, place: usize) -> Option<BorrowedFd<'_>> {
+        self.pipe.fd(place)
     }
 
-    fn mtu(&self) -> u32 {
-        self.pipe.mtu()
+    fn peek(&self) -> Peek {
+        self.pipe.peek()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.pipe.capabilities()
     }
 }

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-use prp_device::{NodePort, Sent, UdpCounters, UdpDevice};
+use prp_device::{NodePort, Sent, UdpCounters, UdpDevice, Underlay};
 use prp_node::{Addressee, PortClaims, UdpOwners};
 use prp_proto::addr::{LinkAddr, NodeId};
-use prp_proto::endpoint::Device;
+use prp_proto::device::Device;
 use prp_proto::hosts::Hosts;
 
 /// Datagrams that are taken at a time.
@@ -47,14 +47,14 @@ impl UdpProbe {
         }
         let own: Vec<_> = device.own_addrs().collect();
         let node_ports = own.into_iter().zip(device.take_node_ports()).collect();
-        let seen = device.as_device(best);
+        let seen = Device::new(best, device.capabilities());
         let seek_at = Instant::now() + NodePort::RETRY_INTERVAL;
         Ok(Some((Self { device, node_ports, owners, seek_at }, seen)))
     }
 
     /// Sends datagrams to `to`, as a train if there are several of one size.
     pub(super) fn send(&mut self, to: LinkAddr, datagrams: &[Vec<u8>]) -> Sent {
-        self.device.send(datagrams.iter().map(|bytes| (to, [&bytes[..], &[], &[], &[]])))
+        self.device.send(&mut datagrams.iter().map(|bytes| (to, [&bytes[..], &[], &[], &[]])))
     }
 
     /// Hands what is there to `take`, with its senders.

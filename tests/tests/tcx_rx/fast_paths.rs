@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prp_device::{FrameIo, KernelDevice};
+use prp_device::KernelDevice;
 use prp_tests::seed;
 
 use crate::link::{BATCH, FLOW, Link, SERVICE_INTERVAL, SLOTS, WITHIN, number};
@@ -99,7 +99,7 @@ pub(crate) fn slots__that_are_full_close_it_until_they_are_empty() {
                 assert!(f == link.from.frame(number(f)), "frame {} is whole", number(f));
                 came.push(number(f));
             };
-            link.to.receive(max, &mut take).expect("they can be had").frames
+            link.to.receive_frames(max, &mut take).expect("they can be had").frames
         };
         // Expect: frames go to the socket until the path is enabled again, even if it has room.
         assert_eq!(receive(&mut link, 100), 100);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use prp_device::{
-    FrameIo, FrameProgram, Interface, KernelDevice, Managed, Outgoing, PacketDevice, Peek,
-    PortFilter, TcxRx, interfaces,
+    FrameProgram, Interface, KernelDevice, Managed, PacketDevice, Peek, PortFilter, TcxRx,
+    Underlay, interfaces,
 };
 use prp_proto::time::Instant;
 use prp_sock::{MacAddr, NodeId, Port};
@@ -167,7 +167,7 @@ impl Source {
         let mut at = 0;
         while at < frames.len() {
             let rest = frames[at..].iter().map(|f| [&f[..], &[], &[], &[]]);
-            let sent = until_taken(|| self.device.send(Outgoing::Batch(&mut rest.clone())));
+            let sent = until_taken(|| self.device.send_frames(&mut rest.clone()));
             assert!(sent.lost == 0 && sent.refused.is_none(), "{sent:?}");
             at += sent.done;
         }
@@ -189,8 +189,7 @@ fn frame(to: Address, number: u32) -> Vec<u8> {
 
 /// Whether poll reports a frame at `device`.
 pub(crate) fn waits(device: &PacketDevice) -> bool {
-    device.tcx_rx().has_frame()
-        || matches!(device.wait().peek, Peek::Ring(ring) if ring.has_frame())
+    device.tcx_rx().has_frame() || matches!(device.peek(), Peek::Ring(ring) if ring.has_frame())
 }
 
 /// The number of a received frame.
@@ -276,7 +275,7 @@ impl Link {
     /// number.
     pub(crate) fn receive(&mut self, max: usize) -> u32 {
         let mut take = next(self.from.to, &mut self.received);
-        self.to.receive(max, &mut take).expect("they can be had").frames
+        self.to.receive_frames(max, &mut take).expect("they can be had").frames
     }
 
     /// Waits for all frames that were sent.

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use prp_device::{FrameIo, KernelDevice, PacketDevice, PortFilter};
+use prp_device::{KernelDevice, PacketDevice, PortFilter};
 use prp_sock::Port;
 use prp_tests::harness::skip;
 use prp_tests::namespace::on_node;
@@ -55,7 +55,9 @@ fn read_frame(socket: &mut Socket, buffer: &mut [u8]) -> Option<Vec<u8>> {
 fn receive_one(device: &mut PacketDevice, what: &str) -> Vec<u8> {
     let deadline = std::time::Instant::now() + TIMEOUT;
     let mut came = None;
-    while device.receive(1, &mut |f| came = Some(f.to_vec())).expect("it can be had").frames == 0 {
+    while device.receive_frames(1, &mut |f| came = Some(f.to_vec())).expect("it can be had").frames
+        == 0
+    {
         assert!(std::time::Instant::now() < deadline, "{what}: it does not come");
         std::thread::yield_now();
     }
@@ -102,13 +104,15 @@ pub(crate) fn frames__that_are_not_ours_go_to_the_sockets() {
         let mut ours = 0;
         while ours < 2 {
             let mut take = |f: &[u8]| ours += u32::from(f != frame);
-            if link.to.receive(1, &mut take).expect("they can be had").frames == 0 {
+            if link.to.receive_frames(1, &mut take).expect("they can be had").frames == 0 {
                 std::thread::yield_now();
             }
         }
         link.received += 2;
         assert_eq!(link.to.take_tcx_rx(), 2, "{what}: those around it");
-        link.to.receive(64, &mut |f| assert!(f == frame, "{what}")).expect("they can be had");
+        link.to
+            .receive_frames(64, &mut |f| assert!(f == frame, "{what}"))
+            .expect("they can be had");
     }
     for socket in [&mut here, &mut there] {
         let more = read_frame(socket, &mut [0; 2048]);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use prp_device::{FrameIo, KernelDevice};
+use prp_device::KernelDevice;
 use prp_tests::seed::{self, Dice};
 
 use crate::link::{Link, Source, TIMEOUT, next, number, run_on_processor, waits};
@@ -92,7 +92,7 @@ pub(crate) fn sleeper__gets_every_frame_once_and_in_order() {
                     next(address, &mut received)(f);
                 }
             };
-            if to.receive(64, &mut take).expect("they can be had").frames > 0 {
+            if to.receive_frames(64, &mut take).expect("they can be had").frames > 0 {
                 all.store(received, Ordering::Relaxed);
                 continue;
             }
@@ -109,6 +109,6 @@ pub(crate) fn sleeper__gets_every_frame_once_and_in_order() {
     println!("{by_tcx_rx} frames by the tcx receive path, {sleeps} sleeps");
     assert!(by_tcx_rx > 0 && by_tcx_rx < u64::from(FRAMES) && sleeps > 0, "both ways");
     assert_eq!(doubled, 0, "frames that came twice");
-    let more = to.receive(64, &mut next(address, &mut received)).expect("they can be had");
+    let more = to.receive_frames(64, &mut next(address, &mut received)).expect("they can be had");
     assert_eq!(more.frames, 0);
 }

@@ -4,13 +4,13 @@ use std::io;
 use std::sync::Arc;
 
 use prp_proto::addr::{DeviceId, MacAddr, NodeId, Port};
-use prp_proto::endpoint::Device;
+use prp_proto::device::Device;
 use prp_proto::event::Disposition;
 use prp_proto::stats::DropReason;
 
 use super::Core;
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
-use prp_device::{Carrier, DeviceIo, KernelDevice, LinkState, Managed, PortFilter};
+use prp_device::{Carrier, KernelDevice, LinkState, Managed, PortFilter, UdpDevice, Underlay};
 
 /// Misdirected frames after which a filter is installed: half of what one receive batch takes in.
 pub(super) const MISDIRECTED: u32 = 16;
@@ -66,7 +66,7 @@ impl Core {
             let id = DeviceId(at as u16);
             let had = self.endpoint.device(id).and_then(|ours| ours.addr.mac());
             let Some(slot) = self.devices.get_mut(at) else { continue };
-            let Some(kernel) = slot.io.kernel() else { continue };
+            let Some(kernel) = slot.io.ethernet() else { continue };
             let Some(carrier) = carrier else {
                 self.note_link(id, LinkNews::Unknown);
                 continue;
@@ -101,7 +101,7 @@ impl Core {
         (slot.usable, slot.index) = (Some(link.up), Some(link.index));
         let Some(ours) = self.endpoint.device(id).filter(|ours| !ours.loopback) else { return };
         // What its receiving ring has no room for it never takes.
-        let device = Device::ethernet(link.mac, link.mtu.min(slot.io.mtu()));
+        let device = Device::ethernet(link.mac, link.mtu.min(slot.io.capabilities().mtu));
         if *ours != device {
             self.endpoint.set_device(id, device);
         }
@@ -117,7 +117,7 @@ impl Core {
 
     /// Whether a device is not there.
     pub(in crate::engine) fn lacks_device(&mut self) -> bool {
-        self.devices.iter_mut().any(|slot| slot.index.is_none() && slot.io.kernel().is_some())
+        self.devices.iter_mut().any(|slot| slot.index.is_none() && slot.io.ethernet().is_some())
     }
 
     /// Which devices are known to be absent, down or without a carrier, in order.
@@ -134,7 +134,7 @@ impl Core {
                 && udp.mtu() != mtu
             {
                 udp.set_mtu(mtu);
-                self.endpoint.set_device(id, udp.as_device(ours.addr));
+                self.endpoint.set_device(id, Device::new(ours.addr, udp.capabilities()));
             }
         }
     }
@@ -144,9 +144,14 @@ impl Core {
         self.devices.iter_mut().any(|slot| slot.io.poll_once())
     }
 
-    /// How each device carries what it carries, in order.
-    pub(in crate::engine) fn device_ios(&mut self) -> impl Iterator<Item = &mut DeviceIo> {
-        self.devices.iter_mut().map(|slot| &mut slot.io)
+    /// What carries the packets of each device, in order.
+    pub(in crate::engine) fn underlays(&self) -> impl Iterator<Item = &dyn Underlay> {
+        self.devices.iter().map(|slot| slot.io.as_ref())
+    }
+
+    /// Those of the devices that are UDP sockets.
+    pub(in crate::engine) fn udp_devices(&mut self) -> impl Iterator<Item = &mut UdpDevice> {
+        self.devices.iter_mut().filter_map(|slot| slot.io.udp_mut())
     }
 
     /// Makes sure the kernel passes frames for `port`, which has just become ours.
@@ -229,7 +234,7 @@ impl Core {
 
 /// Those of `devices` that the kernel filters for us.
 fn kernel_devices(devices: &mut [DeviceSlot]) -> impl Iterator<Item = &mut dyn KernelDevice> {
-    devices.iter_mut().filter_map(|device| device.io.kernel())
+    devices.iter_mut().filter_map(|device| device.io.ethernet())
 }
 
 /// Tells `devices` whether frames for `ports` are `ours`.

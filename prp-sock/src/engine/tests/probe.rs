@@ -1,12 +1,13 @@
 //! Devices that count how often they are asked, and misbehave when told to.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use prp_device::{FrameIo, Outgoing, Peek, PipeDevice, Received, Sent, WaitHandle};
+use prp_device::{Packets, Peek, PipeDevice, Received, Sent, Take, Underlay};
+use prp_proto::device::Capabilities;
 
 use crate::testing::{FaultyDevice, MTU, Node, Numbers, Pair, Side};
 
@@ -42,8 +43,8 @@ struct ProbeDevice {
     probe: Arc<Probe>,
 }
 
-impl FrameIo for ProbeDevice {
-    fn receive(&mut self, max: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
+impl Underlay for ProbeDevice {
+    fn receive(&mut self, max: usize, take: &mut Take<'_>) -> io::Result<Received> {
         self.probe.polls.fetch_add(1, Ordering::Relaxed);
         if self.probe.gone.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::NotConnected.into());
@@ -52,16 +53,20 @@ impl FrameIo for ProbeDevice {
         Ok(Received { lost: self.probe.lost.swap(0, Ordering::Relaxed), ..received })
     }
 
-    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
-        self.device.send(frames)
+    fn send(&mut self, packets: &mut Packets<'_, '_>) -> Sent {
+        self.device.send(packets)
     }
 
-    fn wait(&self) -> WaitHandle<'_> {
-        self.device.wait()
+    fn fd(&self, place: usize) -> Option<BorrowedFd<'_>> {
+        self.device.fd(place)
     }
 
-    fn mtu(&self) -> u32 {
-        self.device.mtu()
+    fn peek(&self) -> Peek {
+        self.device.peek()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.device.capabilities()
     }
 }
 
@@ -69,21 +74,25 @@ impl FrameIo for ProbeDevice {
 #[derive(Debug)]
 struct IdleDevice(UnixDatagram);
 
-impl FrameIo for IdleDevice {
-    fn receive(&mut self, _: usize, _: &mut dyn FnMut(&[u8])) -> io::Result<Received> {
+impl Underlay for IdleDevice {
+    fn receive(&mut self, _: usize, _: &mut Take<'_>) -> io::Result<Received> {
         Ok(Received::default())
     }
 
-    fn send(&mut self, frames: Outgoing<'_, '_>) -> Sent {
-        Sent { done: frames.count(), ..Sent::default() }
+    fn send(&mut self, packets: &mut Packets<'_, '_>) -> Sent {
+        Sent { done: packets.count(), ..Sent::default() }
     }
 
-    fn wait(&self) -> WaitHandle<'_> {
-        WaitHandle { fd: self.0.as_fd(), peek: Peek::Unknown }
+    fn fd(&self, place: usize) -> Option<BorrowedFd<'_>> {
+        (place == 0).then(|| self.0.as_fd())
     }
 
-    fn mtu(&self) -> u32 {
-        MTU
+    fn peek(&self) -> Peek {
+        Peek::Unknown
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ethernet(MTU)
     }
 }
 
