@@ -127,6 +127,10 @@ impl Stream {
                 Reliability::Detect => names::PRP_DETECT.into(),
                 Reliability::GoBackN => names::PRP_GO_BACK_N.into(),
                 Reliability::SelectiveRepeat => names::PRP_SELECTIVE_REPEAT.into(),
+                other => {
+                    let message = format!("no number for the policy {other}");
+                    return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+                }
             },
             _ => return Err(option::unknown(name, "not of a stream")),
         })

@@ -96,6 +96,7 @@ pub trait Congestion: CloneCongestion + fmt::Debug + Send {
 
 /// The controllers there are, by name.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Hash)]
+#[non_exhaustive]
 pub enum Controller {
     /// [`Aimd`]: every loss means that a queue is full.
     Aimd,

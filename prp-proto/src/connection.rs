@@ -63,6 +63,7 @@ pub(crate) enum Traced {
 
 /// What both ends agreed on, or will have to until they do.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
+#[non_exhaustive]
 pub struct Terms {
     /// The peer knows our options; otherwise it knows the paper's header and no more.
     pub extended: bool,
@@ -76,7 +77,7 @@ pub struct Terms {
 
 impl Terms {
     /// What the paper's header allows.
-    pub(crate) const CLASSIC: Self =
+    pub const CLASSIC: Self =
         Self { extended: false, reliability: Reliability::Detect, mss: CLASSIC_MSS, crc: false };
 
     pub(crate) const fn width(&self) -> SeqWidth {

@@ -11,6 +11,7 @@ const MILLISECONDS_BELOW: Duration = Duration::from_millis(100);
 
 /// Why a connection ended other than by both sides closing it.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
+#[non_exhaustive]
 pub enum ConnError {
     /// No process listens on the port we asked for.
     Refused,

@@ -6,6 +6,7 @@ use crate::reasons::drop_reasons;
 
 drop_reasons! {
     /// Why a received frame went no further. Never an error to an application.
+    #[non_exhaustive]
     enum DropReason;
     /// Dropped frames by reason.
     struct Drops;
@@ -75,6 +76,7 @@ macro_rules! named_counters {
 
 /// Counters of one connection.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct ConnStats {
     /// Data segments sent for the first time.
     pub segments_sent: u64,
@@ -128,6 +130,7 @@ impl Hash for ConnStats {
 
 /// Counters of an endpoint.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct EndpointStats {
     /// Frames given to the device.
     pub frames_sent: u64,

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use prp_sock::{Awaited, PrpAddr, PrpStream, Reliability, wait_any};
+use prp_sock::{Awaited, PrpAddr, PrpStream, wait_any};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -378,14 +378,7 @@ impl Stream {
         let all = PyDict::new(py);
         all.set_item("max_segment", terms.mss)?;
         all.set_item("crc", terms.crc)?;
-        all.set_item(
-            "reliability",
-            match terms.reliability {
-                Reliability::Detect => "detect",
-                Reliability::GoBackN => "go-back-n",
-                Reliability::SelectiveRepeat => "selective-repeat",
-            },
-        )?;
+        all.set_item("reliability", terms.reliability.name())?;
         Ok(all)
     }
 

@@ -5,7 +5,8 @@ pub use prp_device::{RefusalCounts, UdpCounters};
 use crate::engine::Engine;
 
 /// Counters of a device, as this process uses it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct DeviceStats {
     /// Its name.
     pub name: String,
@@ -56,16 +57,7 @@ impl DeviceStats {
 
     /// Returns whether the counter `name` is one of [`Self::losses`].
     pub fn is_loss(name: &str) -> bool {
-        let every = Self {
-            name: String::new(),
-            overruns: 0,
-            send_losses: 0,
-            refused: RefusalCounts::default(),
-            too_big: 0,
-            xdp_tx: 0,
-            tcx_rx: 0,
-            udp: Some(UdpCounters::default()),
-        };
+        let every = Self { udp: Some(UdpCounters::default()), ..Self::default() };
         every.losses().any(|(loss, _)| loss == name)
     }
 
@@ -96,7 +88,8 @@ mod tests {
 
     #[test]
     fn is_loss__of_frames_and_datagrams_and_nothing_else() {
-        let udp = Some(UdpCounters { strangers: 7, trains_sent: 8, ..UdpCounters::default() });
+        let mut udp = UdpCounters::default();
+        (udp.strangers, udp.trains_sent) = (7, 8);
         let stats = DeviceStats {
             name: "udp".into(),
             overruns: 1,
@@ -105,7 +98,7 @@ mod tests {
             too_big: 3,
             xdp_tx: 4,
             tcx_rx: 5,
-            udp,
+            udp: Some(udp),
         };
         let lost: Vec<_> = stats.losses().filter(|(_, n)| *n > 0).collect();
         let expected = [("overruns", 1), ("send_losses", 2), ("too_big", 3), ("strangers", 7)];

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// What a UDP device counts.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct UdpCounters {
     /// Trains of at least two datagrams that were sent.
     pub trains_sent: u64,

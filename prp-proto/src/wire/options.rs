@@ -9,6 +9,7 @@ pub const VERSION: u8 = 1;
 
 /// What a connection does about lost segments, weakest first (SPEC section 6).
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Debug, Hash)]
+#[non_exhaustive]
 pub enum Reliability {
     /// The paper's: a loss is detected and ends the stream with an error.
     Detect,

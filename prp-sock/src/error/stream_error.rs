@@ -67,6 +67,7 @@ impl StreamError {
             ConnError::NotSent { .. } => ErrorKind::NetworkUnreachable,
             ConnError::NoRoute(_) | ConnError::NoOnwardRoute { .. } => ErrorKind::HostUnreachable,
             ConnError::ClassicPeer | ConnError::NoCommonPolicy => ErrorKind::Unsupported,
+            _ => ErrorKind::Other,
         }
     }
 }
@@ -83,7 +84,8 @@ impl From<ConnError> for StreamError {
             ConnError::NotSent { code, waited: None } => Some(code),
             ConnError::NoRoute(_) | ConnError::NoOnwardRoute { .. } => Some(libc::EHOSTUNREACH),
             ConnError::PeerGap | ConnError::Aborted => Some(libc::ECONNABORTED),
-            ConnError::Gap { .. } | ConnError::ClassicPeer | ConnError::NoCommonPolicy => None,
+            // Not of a gap, a classic peer or policies: the kernel has no such errors.
+            _ => None,
         };
         Self { cause, peer: None, lacking: None, os: code.map(io::Error::from_raw_os_error) }
     }

@@ -25,17 +25,19 @@ fn summary__of_no_time_at_all_has_a_finite_rate() {
 
 #[test]
 fn terms_line__says_what_was_agreed_on() {
-    let terms =
-        Terms { extended: true, reliability: Reliability::SelectiveRepeat, mss: 1484, crc: true };
+    let mut terms = Terms::CLASSIC;
+    (terms.extended, terms.crc) = (true, true);
+    terms.reliability = Reliability::SelectiveRepeat;
     assert_eq!(terms_line(&terms), "terms: selective-repeat, 1484 bytes a segment, CRC");
-    let classic =
-        Terms { extended: false, reliability: Reliability::Detect, mss: 1024, crc: false };
+    let mut classic = Terms::CLASSIC;
+    classic.mss = 1024;
     assert_eq!(terms_line(&classic), "terms: detect, 1024 bytes a segment, no CRC, classic peer");
 }
 
 #[test]
 fn counters_line__has_every_counter() {
-    let stats = ConnStats { segments_sent: 10, retransmitted: 2, ..ConnStats::default() };
+    let mut stats = ConnStats::default();
+    (stats.segments_sent, stats.retransmitted) = (10, 2);
     assert_eq!(
         counters_line("connection", stats.counters()),
         "connection: segments_sent 10, bytes_sent 0, retransmitted 2, spurious 0, timeouts 0, \
