@@ -8,6 +8,7 @@
 mod conn;
 mod connect;
 mod control;
+mod cost;
 mod counters;
 mod display;
 mod first_hop;
@@ -30,6 +31,7 @@ mod steal;
 mod stream;
 mod summary;
 mod sweep;
+mod think;
 mod transport;
 mod usage;
 

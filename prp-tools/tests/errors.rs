@@ -185,6 +185,7 @@ fn number__that_is_none_is_answered_with_the_range() {
             ("perf connect beta --count 0", &["'0' for '--count", whole]),
             ("perf latency beta --beside x", &["'x' for '--beside", "from 0 to 4096"]),
             ("perf latency beta --rounds 0", &["'0' for '--rounds", "from 1 to 1000"]),
+            ("perf latency beta --think 5", &["'5' for '--think", "such as 20us or 1ms"]),
             ("perf latency beta --size x", &["'x' for '--size", "from 1 to 1048576"]),
             ("perf serve --port x", &["'x' for '--port", port]),
             ("perf stream beta --bytes 0", &["'0' for '--bytes", whole]),

@@ -20,6 +20,7 @@ prp_tests::main! {
     light:
         latency__has_its_keys,
         latency__beside_others,
+        latency__with_time_to_think,
         latency__figures_stay_when_raw_frames_are_lost,
         stream__has_its_keys,
         stream__of_many_in_both_directions,
@@ -145,6 +146,41 @@ fn latency__beside_others() {
     assert_eq!(refused.status.code(), Some(2), "raw frames know no connections");
 }
 
+/// Both ways to think, with both transports: each message is late enough, and what it costs is
+/// counted without thinking.
+fn latency__with_time_to_think() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology.node(2));
+    let think = |words: &[&str]| {
+        let words = [&["latency", "2", "--vs", "tcp", "--time", "0.2"], words].concat();
+        measure(&topology, &words)
+    };
+    let cost = |end: &str| [format!("cost_per_message.{end}.cpu_s.median")];
+    for how in [&["--think", "5ms"][..], &["--think", "5ms", "--think-busy"]] {
+        let json = think(how);
+        for transport in ["prp", "tcp"] {
+            let result = &json["results"][transport];
+            assert!(result["think_us"].as_f64().is_some_and(|us| us >= 5e3), "{result:#}");
+            // Expect: no more than 0.2 s of them, in turns with messages.
+            let samples = result["samples"].as_u64().expect("a number");
+            assert!((1..=40).contains(&samples), "{result:#}");
+            let client = &result["cost_per_message"]["client"];
+            // 2.5 ms would be the client's computing.
+            let cpu = client["cpu_s"]["median"].as_f64();
+            assert!(cpu.is_some_and(|cpu| cpu < 2.5e-3), "{result:#}");
+            let [server] = cost("server");
+            assert_positive(result, &[&server, "cost_per_message.server.wake_ups"]);
+        }
+    }
+    let json = think(&["--wait", "block"]);
+    for transport in ["prp", "tcp"] {
+        let result = &json["results"][transport];
+        assert_eq!(result.get("think_us"), None, "{result:#}");
+        let [client] = cost("client");
+        assert_positive(result, &[&client, "cost_per_message.server.wake_ups"]);
+    }
+}
+
 /// Raw frames are not retransmitted. The results of the other transports stay.
 fn latency__figures_stay_when_raw_frames_are_lost() {
     let topology = Topology::faulty(WIRE, ["--seed", "3"]);
@@ -164,6 +200,19 @@ fn stream__has_its_keys() {
     for transport in ["prp", "tcp", "raw"] {
         let keys = ["gbps.median", "gbps.rounds.1", "cpu_s_per_gb", "ends.server.received"];
         assert_positive(&json["results"][transport], &keys);
+        for end in ["client", "server"] {
+            let cost = &json["results"][transport]["cost_per_gb"][end];
+            assert_positive(cost, &["cpu_s.median", "cpu_s.rounds.1"]);
+            let frames = &json["results"][transport]["ends"][end]["frames"];
+            assert!(frames["sent"].is_u64() && frames["received"].is_u64(), "{frames}");
+        }
+        // A frame has 1.5 kB, so there are more than this.
+        let bytes = json["results"][transport]["ends"]["server"]["received"].as_u64();
+        let frames = json["results"][transport]["ends"]["client"]["frames"]["sent"].as_u64();
+        assert!(
+            bytes.zip(frames).is_some_and(|(bytes, frames)| frames >= bytes / 1500),
+            "{json:#}"
+        );
     }
     assert_positive(&json, &["ratios.tcp", "ratios.raw"]);
     assert!(json["stolen"].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)), "{json:#}");

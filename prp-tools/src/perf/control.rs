@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use super::machine::Machine;
 use super::transport::{Transport, WaitMode};
-use super::usage::Usage;
+use super::usage::{Spent, Usage};
 
 /// What both ends must have in common.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// The longest message: a description of a machine and a hundred counters are a few KiB.
 const MAX_LEN: u32 = 64 * 1024;
@@ -115,14 +115,36 @@ pub(super) enum Amount {
 pub(super) struct Outcome {
     /// Payload bytes received.
     pub(super) received: u64,
-    /// Processor time spent, kernel included.
+    /// Processor time spent, kernel included. Of an echo without connections beside: while messages
+    /// were exchanged.
     pub(super) cpu: Usage,
+    /// Times that a thread of the process slept until something woke it, in the same time.
+    pub(super) wake_ups: u64,
+    /// Frames, and with TCP segments of the network namespace.
+    pub(super) frames: Frames,
     /// Segments sent again.
     pub(super) retransmitted: u64,
     /// Frames and segments lost or dropped, by reason.
     pub(super) drops: BTreeMap<String, u64>,
     /// What was in force: segment size, policy and so on.
     pub(super) settings: BTreeMap<String, String>,
+}
+
+/// Frames of both directions.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Frames {
+    pub(super) sent: u64,
+    pub(super) received: u64,
+}
+
+impl Outcome {
+    /// With `spent` as what it took, if that is known better.
+    pub(super) fn spending(self, spent: Option<Spent>) -> Self {
+        match spent {
+            Some(Spent { cpu, wake_ups }) => Self { cpu, wake_ups, ..self },
+            None => self,
+        }
+    }
 }
 
 impl Job {

@@ -6,21 +6,29 @@ use std::fs;
 use prp_sock::{DeviceStats, EndpointStats, PrpStream};
 
 use super::conn::Conn;
-use super::control::Outcome;
+use super::control::{Frames, Outcome};
 use super::raw::RawLink;
 use super::transport::Transport;
-use super::usage::Usage;
+use super::usage::Spent;
 
 /// Counters at the beginning of a leg, to be compared with those at its end.
 #[derive(Debug)]
 pub(super) struct Counters {
     transport: Transport,
-    cpu: Usage,
+    spent: Spent,
     endpoint: EndpointStats,
     devices: BTreeMap<&'static str, u64>,
     xdp_tx: u64,
     tcx_rx: u64,
-    tcp_repeats: u64,
+    tcp: TcpCounts,
+}
+
+/// Segments that the kernel's TCP has counted: of this network namespace.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+struct TcpCounts {
+    sent: u64,
+    received: u64,
+    sent_again: u64,
 }
 
 impl Counters {
@@ -33,18 +41,16 @@ impl Counters {
             devices: losses(&devices),
             xdp_tx: devices.iter().map(|device| device.xdp_tx).sum(),
             tcx_rx: devices.iter().map(|device| device.tcx_rx).sum(),
-            tcp_repeats: tcp_repeats(
-                &fs::read_to_string("/proc/self/net/snmp").unwrap_or_default(),
-            ),
-            cpu: Usage::now(),
+            tcp: TcpCounts::of(&fs::read_to_string("/proc/self/net/snmp").unwrap_or_default()),
+            spent: Spent::now(),
         }
     }
 
     /// What has been counted since, of a leg that used `conns`.
     pub(super) fn outcome(&self, stream: &PrpStream, conns: &[Conn]) -> Outcome {
-        let cpu = Usage::now() - self.cpu;
+        let Spent { cpu, wake_ups } = Spent::now() - self.spent;
         let now = Self::read(self.transport, stream);
-        let mut outcome = Outcome { cpu, ..Outcome::default() };
+        let mut outcome = Outcome { cpu, wake_ups, ..Outcome::default() };
         match self.transport {
             Transport::Prp => {
                 let stats = conns.iter().filter_map(|conn| match conn {
@@ -53,9 +59,17 @@ impl Counters {
                 });
                 outcome.retransmitted = stats.map(|stats| stats.retransmitted).sum();
                 outcome.drops = self.drops_until(&now);
+                outcome.frames = Frames {
+                    sent: now.endpoint.frames_sent - self.endpoint.frames_sent,
+                    received: now.endpoint.frames_received - self.endpoint.frames_received,
+                };
             }
             Transport::Tcp | Transport::TcpNoOffload | Transport::TcpNoSegmentation => {
-                outcome.retransmitted = now.tcp_repeats.saturating_sub(self.tcp_repeats);
+                outcome.retransmitted = now.tcp.sent_again.saturating_sub(self.tcp.sent_again);
+                outcome.frames = Frames {
+                    sent: now.tcp.sent.saturating_sub(self.tcp.sent),
+                    received: now.tcp.received.saturating_sub(self.tcp.received),
+                };
             }
             Transport::Raw => {}
         }
@@ -73,8 +87,11 @@ impl Counters {
     /// As [`Self::outcome`], of a leg of raw frames.
     pub(super) fn raw_outcome(&self, link: &mut RawLink) -> Outcome {
         let lost = Some(link.lost()).filter(|n| *n > 0);
+        let Spent { cpu, wake_ups } = Spent::now() - self.spent;
         Outcome {
-            cpu: Usage::now() - self.cpu,
+            cpu,
+            wake_ups,
+            frames: link.data_frames(),
             received: link.received(),
             drops: lost.map(|n| ("lost".to_owned(), n)).into_iter().collect(),
             settings: [("segment".to_owned(), link.segment().to_string())].into(),
@@ -106,14 +123,18 @@ fn losses(devices: &[DeviceStats]) -> BTreeMap<&'static str, u64> {
     sums
 }
 
-/// Segments the kernel's TCP has sent again, in the text of /proc/net/snmp: of this network
-/// namespace.
-fn tcp_repeats(snmp: &str) -> u64 {
-    let mut rows = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));
-    let (Some(names), Some(values)) = (rows.next(), rows.next()) else { return 0 };
-    let mut columns = names.split_whitespace().zip(values.split_whitespace());
-    let found = columns.find(|(name, _)| *name == "RetransSegs");
-    found.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+impl TcpCounts {
+    /// Of the text of /proc/net/snmp. Segments that a device cuts or joins count each.
+    fn of(snmp: &str) -> Self {
+        let mut rows = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));
+        let (names, values) = (rows.next().unwrap_or_default(), rows.next().unwrap_or_default());
+        let count = |wanted: &str| {
+            let mut columns = names.split_whitespace().zip(values.split_whitespace());
+            let found = columns.find(|(name, _)| *name == wanted);
+            found.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+        };
+        Self { sent: count("OutSegs"), received: count("InSegs"), sent_again: count("RetransSegs") }
+    }
 }
 
 /// What is in force on a connection.
@@ -147,14 +168,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tcp_repeats__from_the_kernels_table() {
-        let text =
-            "Ip: Forwarding\nIp: 1\nTcp: RtoMin InSegs RetransSegs OutRsts\nTcp: 200 5 17 3\n";
-        assert_eq!(tcp_repeats(text), 17);
-        for text in
-            ["", "Tcp: InSegs\nTcp: 4\n", "Tcp: RetransSegs\n", "Tcp: RetransSegs\nTcp: x\n"]
+    fn tcp_counts__from_the_kernels_table() {
+        let text = "Ip: Forwarding\nIp: 1\nTcp: RtoMin InSegs OutSegs RetransSegs OutRsts\n\
+                    Tcp: 200 5 9 17 3\n";
+        assert_eq!(TcpCounts::of(text), TcpCounts { sent: 9, received: 5, sent_again: 17 });
+        for text in ["", "Tcp: Other\nTcp: 4\n", "Tcp: RetransSegs\n", "Tcp: RetransSegs\nTcp: x\n"]
         {
-            assert_eq!(tcp_repeats(text), 0, "{text}");
+            assert_eq!(TcpCounts::of(text), TcpCounts::default(), "{text}");
         }
     }
 }

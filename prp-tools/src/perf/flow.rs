@@ -16,13 +16,14 @@ const CHUNK: usize = 128 * 1024;
 /// to be part of a measurement.
 static SOURCE: [u8; CHUNK] = [0x5a; CHUNK];
 
-/// Sends back each message of `size` bytes until there are no more; how many bytes came.
+/// Sends back each message of `size` bytes until there are no more, and calls `answered` after each;
+/// how many bytes came.
 ///
 /// # Errors
 /// Those of the connection.
-pub(super) fn echo(mut conn: &Conn, size: usize) -> io::Result<u64> {
+pub(super) fn echo(mut conn: &Conn, size: usize, mut answered: impl FnMut()) -> io::Result<u64> {
     if size == 0 {
-        return echo_nothing(conn).map(|()| 0);
+        return echo_nothing(conn, answered).map(|()| 0);
     }
     let mut message = vec![0; size];
     let mut total = 0;
@@ -37,14 +38,16 @@ pub(super) fn echo(mut conn: &Conn, size: usize) -> io::Result<u64> {
         }
         total += filled as u64;
         conn.write_all(&message)?;
+        answered();
     }
 }
 
 /// Sends back messages without a byte in them.
-fn echo_nothing(conn: &Conn) -> io::Result<()> {
+fn echo_nothing(conn: &Conn, mut answered: impl FnMut()) -> io::Result<()> {
     let (stream, mut message) = (messages(conn)?, Vec::new());
     while stream.recv_message(&mut message)? {
         stream.send_message(&message)?;
+        answered();
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::pingpong::{Latency, LatencySum, Round};
 use super::report::{Report, losses};
 use super::rotation::Rotation;
 use super::session::Session;
+use super::think::{self, Think};
 use super::transport::{Transport, WaitMode};
 use super::{Common, seconds};
 use crate::argument::number;
@@ -24,6 +25,7 @@ use crate::exit::{Code, Failure};
 #[command(after_help = crate::exit::help("\
   prp perf latency beta --vs tcp
   prp perf latency beta --size 1400 --wait spin --json latency.json
+  prp perf latency beta --think 100us --vs tcp    a message now and then, as programs send them
 "))]
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
@@ -39,6 +41,14 @@ pub(crate) struct LatencyArgs {
     #[arg(value_parser = number::<u32>(0..=4096))]
     beside: u32,
 
+    /// Sleep this long between an answer and the next message: 20us, 1ms
+    #[arg(long, value_name = "TIME", default_value = "0us", value_parser = think::duration)]
+    think: Duration,
+
+    /// Compute for as long, in place of sleeping
+    #[arg(long, requires = "think")]
+    think_busy: bool,
+
     /// Seconds for each transport, all rounds together
     #[arg(short, long, value_name = "SECS", default_value = "2", value_parser = seconds)]
     time: f64,
@@ -51,6 +61,9 @@ struct LatencySettings<'a> {
     size: u64,
     wait: WaitMode,
     beside: u32,
+    /// Seconds.
+    think: f64,
+    think_busy: bool,
     rounds: u32,
     seconds: f64,
 }
@@ -72,7 +85,8 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
         rotation.play(|transport| {
             display.begin(transport, "...");
             let (wait, size) = (common.wait, args.size as usize);
-            let round = Round { transport, wait, size, beside: args.beside, time };
+            let round =
+                Round { transport, wait, size, beside: args.beside, think: args.think(), time };
             let p50 = round.play(&session, sums.entry(transport).or_default())?;
             display.end(transport, &format!("{p50:.2} us"));
             Ok(())
@@ -88,6 +102,8 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
         size: args.size,
         wait: common.wait,
         beside: args.beside,
+        think: args.think.as_secs_f64(),
+        think_busy: args.think_busy,
         rounds: common.rounds(),
         seconds: args.time,
     };
@@ -98,19 +114,42 @@ pub(super) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     rotation.end()
 }
 
+impl LatencyArgs {
+    fn think(&self) -> Think {
+        Think { time: self.think, is_busy: self.think_busy }
+    }
+}
+
 fn table(args: &LatencyArgs, results: &BTreeMap<Transport, Latency>) -> Vec<String> {
-    let title = format!("one way, {} bytes, {} waits, in us", args.size, args.common.wait);
-    let head =
-        format!("{:16}{:>10}{:>10}{:>10}{:>10}  spread of p50", "", "p50", "p99", "p99.9", "min");
+    let think = match args.think() {
+        Think { time: Duration::ZERO, .. } => String::new(),
+        Think { time, is_busy: false } => format!(", asleep for {time:?} between two"),
+        Think { time, is_busy: true } => format!(", computing for {time:?} between two"),
+    };
+    let title = format!("one way, {} bytes, {} waits, in us{think}", args.size, args.common.wait);
+    let head = format!(
+        "{:16}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}  spread of p50",
+        "", "p50", "p99", "p99.9", "min", "client CPU", "server CPU"
+    );
     let rows = results.iter().map(|(transport, r)| {
+        let cpu = r.cost_per_message.as_ref().map(|cost| [&cost.client.cpu_s, &cost.server.cpu_s]);
+        let cpu = cpu.map_or_else(
+            || ["-", "-"].map(str::to_owned),
+            |cpu| cpu.map(|figure| format!("{:.2}", figure.median * 1e6)),
+        );
         format!(
-            "{transport:16}{:>10.2}{:>10.2}{:>10.2}{:>10.2}  {}",
+            "{transport:16}{:>10.2}{:>10.2}{:>10.2}{:>10.2}{:>12}{:>12}  {}",
             r.p50_us.median,
             r.p99_us,
             r.p999_us,
             r.min_us,
+            cpu[0],
+            cpu[1],
             r.p50_us.spread_text()
         )
+    });
+    let woken = results.iter().filter_map(|(transport, r)| {
+        Some(format!("{transport} {}", r.cost_per_message.as_ref()?.wake_ups_text("a message")))
     });
     let beside = results.iter().filter_map(|(transport, r)| {
         let gbps = r.beside_gbps.as_ref()?;
@@ -122,5 +161,5 @@ fn table(args: &LatencyArgs, results: &BTreeMap<Transport, Latency>) -> Vec<Stri
         ))
     });
     let lost = losses(results, |r| &r.ends);
-    [title, head].into_iter().chain(rows).chain(beside).chain(lost).collect()
+    [title, head].into_iter().chain(rows).chain(woken).chain(beside).chain(lost).collect()
 }

@@ -8,9 +8,12 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::control::Work;
+use super::cost::{Cost, CostSum};
 use super::report::{BothEnds, Figure};
 use super::session::Session;
+use super::think::{Think, Thought};
 use super::transport::{Transport, WaitMode};
+use super::usage::Spent;
 use super::{flood, flow};
 use crate::exit::Failure;
 
@@ -38,6 +41,12 @@ pub(super) struct Latency {
     /// Of the connections beside, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) beside_gbps: Option<Figure>,
+    /// From an answer to the next message, if the client thinks: the mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) think_us: Option<f64>,
+    /// By message one way, without thinking; not beside other connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cost_per_message: Option<Cost>,
     pub(super) ends: BothEnds,
 }
 
@@ -47,6 +56,9 @@ pub(super) struct LatencySum {
     all: Histogram<u64>,
     medians: Vec<f64>,
     beside_gbps: Vec<f64>,
+    cost: CostSum,
+    thoughts: u64,
+    thinking: Duration,
     ends: BothEnds,
 }
 
@@ -56,6 +68,9 @@ impl Default for LatencySum {
             all: histogram(),
             medians: Vec::new(),
             beside_gbps: Vec::new(),
+            cost: CostSum::default(),
+            thoughts: 0,
+            thinking: Duration::ZERO,
             ends: BothEnds::default(),
         }
     }
@@ -80,20 +95,34 @@ pub(super) struct Round {
     pub(super) size: usize,
     /// Connections that are written to meanwhile.
     pub(super) beside: u32,
+    /// What the client does before each message.
+    pub(super) think: Think,
     pub(super) time: Duration,
+}
+
+/// What came of the messages of a round.
+#[derive(Debug)]
+struct Sampled {
+    /// Nanoseconds one way of those that count.
+    samples: Histogram<u64>,
+    /// All of them, there and back.
+    round_trips: u64,
+    thinking: Duration,
+    /// What this process spent meanwhile, without thinking.
+    spent: Spent,
 }
 
 impl Round {
     /// Plays it, and adds it to `sum`; the median in microseconds.
     pub(super) fn play(self, session: &Session, sum: &mut LatencySum) -> Result<f64, Failure> {
-        let Self { transport, wait, size, beside, time } = self;
+        let Self { transport, wait, size, beside, think, time } = self;
         let leg = session.begin(transport, wait, Work::Echo { size: size as u64, beside })?;
         let failed = |e| leg.failure(&e);
-        let (samples, ends) = if transport == Transport::Raw {
+        let (sampled, (ours, theirs)) = if transport == Transport::Raw {
             let mut link = leg.raw()?;
-            let sampled = sample(time, || link.round_trip(size));
-            match sampled.and_then(|samples| link.finish().map(|()| samples)) {
-                Ok(samples) => (samples, leg.end_raw(link)?),
+            let sampled = sample(time, think, || link.round_trip(size));
+            match sampled.and_then(|sampled| link.finish().map(|()| sampled)) {
+                Ok(sampled) => (sampled, leg.end_raw(link)?),
                 Err(e) => return Err(leg.give_up_raw(link, &e)),
             }
         } else {
@@ -104,39 +133,51 @@ impl Round {
             flow::round_trip(&conn, &mut message).map_err(failed)?;
             let others = (0..beside).map(|_| leg.connect()).collect::<io::Result<Vec<_>>>();
             let mut others = others.map_err(failed)?;
-            let ping = || sample(time, || flow::round_trip(&conn, &mut message));
-            let (samples, gbps) = flood::beside(&others, ping).map_err(failed)?;
+            let ping = || sample(time, think, || flow::round_trip(&conn, &mut message));
+            let (sampled, gbps) = flood::beside(&others, ping).map_err(failed)?;
             sum.beside_gbps.extend(gbps);
             conn.end().map_err(failed)?;
             others.push(conn);
-            (samples, leg.end(others)?)
+            (sampled, leg.end(others)?)
         };
-        let median = micros(samples.value_at_quantile(0.5));
+        let median = micros(sampled.samples.value_at_quantile(0.5));
         sum.medians.push(median);
         // It only fails where a histogram must not grow.
-        let _ = sum.all.add(&samples);
-        sum.ends.add(ends);
+        let _ = sum.all.add(&sampled.samples);
+        let ours = ours.spending((beside == 0).then_some(sampled.spent));
+        if beside == 0 {
+            sum.cost.add(2.0 * sampled.round_trips as f64, &ours, &theirs);
+        }
+        if think != Think::default() {
+            sum.thoughts += sampled.round_trips;
+            sum.thinking += sampled.thinking;
+        }
+        sum.ends.add((ours, theirs));
         Ok(median)
     }
 }
 
-/// Repeats a round trip for `time`.
+/// Thinks and makes a round trip, again and again for `time`.
 fn sample(
     time: Duration,
+    think: Think,
     mut round_trip: impl FnMut() -> io::Result<Duration>,
-) -> io::Result<Histogram<u64>> {
-    let mut samples = histogram();
-    let begun = Instant::now();
+) -> io::Result<Sampled> {
+    let (mut samples, mut round_trips, mut thought) = (histogram(), 0, Thought::default());
+    let (begun, before) = (Instant::now(), Spent::now());
     let (warm, end) = (begun + time.mul_f64(WARM_UP), begun + time);
     loop {
+        thought += think.spend();
         let taken = round_trip()?;
+        round_trips += 1;
         let now = Instant::now();
         if now >= warm {
             // It only fails where a histogram must not grow.
             let _ = samples.record((taken.as_nanos() / 2) as u64);
         }
         if now >= end {
-            return Ok(samples);
+            let spent = thought.taken_from(Spent::now() - before);
+            return Ok(Sampled { samples, round_trips, thinking: thought.time, spent });
         }
     }
 }
@@ -162,6 +203,9 @@ impl LatencySum {
             samples: self.all.len(),
             distribution,
             beside_gbps: (!self.beside_gbps.is_empty()).then(|| Figure::of(self.beside_gbps)),
+            think_us: (self.thoughts > 0)
+                .then(|| self.thinking.as_secs_f64() * 1e6 / self.thoughts as f64),
+            cost_per_message: self.cost.finish(),
             p50_us: Figure::of(self.medians),
             ends: self.ends,
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use prp_device::raw::RawSocket;
 use prp_sock::{HostsFile, NodeId};
 
-use super::control::Amount;
+use super::control::{Amount, Frames};
 use super::first_hop::FirstHop;
 use super::transport::WaitMode;
 use header::{Header, RawFrameKind};
@@ -111,6 +111,11 @@ impl RawLink {
     /// Payload bytes received.
     pub(super) fn received(&self) -> u64 {
         self.bytes
+    }
+
+    /// Frames with payload.
+    pub(super) fn data_frames(&self) -> Frames {
+        Frames { sent: self.sent.into(), received: self.frames }
     }
 
     /// Frames known to be lost.

@@ -93,6 +93,9 @@ impl BothEnds {
         for (sum, new) in [(&mut self.client, client), (&mut self.server, server)] {
             sum.received += new.received;
             sum.cpu = sum.cpu + new.cpu;
+            sum.wake_ups += new.wake_ups;
+            sum.frames.sent += new.frames.sent;
+            sum.frames.received += new.frames.received;
             sum.retransmitted += new.retransmitted;
             for (why, n) in new.drops {
                 *sum.drops.entry(why).or_default() += n;

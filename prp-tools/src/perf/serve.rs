@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use super::machine::Machine;
 use super::offload::OffloadsOff;
 use super::raw::RawLink;
 use super::transport::{Transport, WaitMode};
+use super::usage::Spent;
 use super::{DEFAULT_PORT, flow, parallel};
 use crate::argument::port;
 use crate::exit::{Failure, report_missing};
@@ -138,8 +140,8 @@ impl Server {
         listener.clear()?;
         let counters = Counters::read(job.transport, control);
         control::send(control, &Reply::Ready { port: listener.port()? })?;
-        let (received, conns) = work(&listener, job)?;
-        let outcome = counters.outcome(control, &conns);
+        let Done { received, conns, spent } = work(&listener, job)?;
+        let outcome = counters.outcome(control, &conns).spending(spent);
         Ok(Outcome { received, ..outcome })
     }
 
@@ -170,26 +172,29 @@ pub(super) fn builder(hosts: &Path, wait: WaitMode) -> Builder {
     }
 }
 
-/// Does the server's part; how much it received, and over which connections.
-fn work(listener: &LegListener<'_>, job: &Job) -> io::Result<(u64, Vec<Conn>)> {
-    match job.work {
-        Work::Echo { size, beside } => {
-            let received = AtomicU64::new(0);
-            let conns = echo(listener, size as usize, beside, &received)?;
-            Ok((received.into_inner(), conns))
-        }
-        Work::Stream { streams, send } => {
-            let received = AtomicU64::new(0);
-            let conns = transfer(listener, streams, send, &received)?;
-            Ok((received.into_inner(), conns))
-        }
+/// What came of the server's part.
+#[derive(Debug, Default)]
+struct Done {
+    received: u64,
+    conns: Vec<Conn>,
+    /// What exchanging messages took, without beginning and end, where nothing else was done.
+    spent: Option<Spent>,
+}
+
+/// Does the server's part.
+fn work(listener: &LegListener<'_>, job: &Job) -> io::Result<Done> {
+    let received = AtomicU64::new(0);
+    let (conns, spent) = match job.work {
+        Work::Echo { size, beside } => echo(listener, size as usize, beside, &received)?,
+        Work::Stream { streams, send } => (transfer(listener, streams, send, &received)?, None),
         Work::Accept { count } => {
             for _ in 0..count {
                 flow::answer(&listener.accept()?)?;
             }
-            Ok((count, Vec::new()))
+            return Ok(Done { received: count, ..Done::default() });
         }
-    }
+    };
+    Ok(Done { received: received.into_inner(), conns, spent })
 }
 
 /// Does the server's part with raw frames.
@@ -204,24 +209,32 @@ fn raw_work(link: &mut RawLink, work: &Work) -> io::Result<()> {
 }
 
 /// Sends back what comes over the first connection, and receives on `beside` more until their ends;
-/// the connections.
+/// the connections, and what the messages after the first took if there are no others.
 fn echo(
     listener: &LegListener<'_>,
     size: usize,
     beside: u32,
     received: &AtomicU64,
-) -> io::Result<Vec<Conn>> {
+) -> io::Result<(Vec<Conn>, Option<Spent>)> {
+    let spent = &OnceLock::new();
     let part = |number: u32, conn: Conn| {
         move || {
             if number == 0 {
-                received.fetch_add(flow::echo(&conn, size)?, Ordering::Relaxed);
+                let mut begun = None;
+                let answered = || {
+                    begun.get_or_insert_with(Spent::now);
+                };
+                received.fetch_add(flow::echo(&conn, size, answered)?, Ordering::Relaxed);
+                begun.map(|begun| spent.set(Spent::now() - begun));
             } else {
                 flow::sink(&conn, received, &mut flow::chunk()).and_then(|()| conn.end())?;
             }
             Ok(conn)
         }
     };
-    parallel::each((0..=beside).map(|number| listener.accept().map(|conn| part(number, conn))))
+    let parts = (0..=beside).map(|number| listener.accept().map(|conn| part(number, conn)));
+    let conns = parallel::each(parts)?;
+    Ok((conns, spent.get().copied().filter(|_| beside == 0)))
 }
 
 /// Accepts the given number of connections, receives on all until their ends, sends if asked to,

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::conn::Conn;
 use super::control::{Amount, Outcome, Work};
+use super::cost::{Cost, CostSum};
 use super::display::Display;
 use super::meter::{Interval, Meter, gbps};
 use super::report::{BothEnds, Figure, Report, losses};
@@ -84,6 +85,9 @@ struct Goodput {
     intervals: Vec<Interval>,
     /// Both ends' processor seconds by 10^9 bytes moved.
     cpu_s_per_gb: f64,
+    /// Of each end by 10^9 bytes moved; absent if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_per_gb: Option<Cost>,
     ends: BothEnds,
 }
 
@@ -93,6 +97,7 @@ struct GoodputSum {
     gbps: Vec<f64>,
     intervals: Vec<Interval>,
     bytes: u64,
+    cost: CostSum,
     ends: BothEnds,
 }
 
@@ -162,6 +167,7 @@ fn leg(
     let gbps = gbps(bytes, elapsed);
     sum.gbps.push(gbps);
     sum.bytes += bytes;
+    sum.cost.add(bytes as f64 / 1e9, &ours, &theirs);
     sum.ends.add((ours, theirs));
     Ok(gbps)
 }
@@ -276,6 +282,7 @@ impl GoodputSum {
         let gigabytes = self.bytes as f64 / 1e9;
         Goodput {
             cpu_s_per_gb: if gigabytes > 0.0 { self.ends.cpu() / gigabytes } else { 0.0 },
+            cost_per_gb: self.cost.finish(),
             gbps: Figure::of(self.gbps),
             intervals: self.intervals,
             ends: self.ends,
@@ -292,15 +299,24 @@ fn table(args: &StreamArgs, results: &BTreeMap<Transport, Goodput>) -> Vec<Strin
     };
     let title =
         format!("goodput, {} {streams}{directions}, {} waits", args.streams, args.common.wait);
-    let head = format!("{:16}{:>10}{:>14}  spread", "", "Gbit/s", "CPU s/GB");
+    let head = format!(
+        "{:16}{:>10}{:>14}{:>10}{:>10}  spread",
+        "", "Gbit/s", "CPU s/GB", "client", "server"
+    );
     let rows = results.iter().map(|(transport, r)| {
         let gbps = &r.gbps;
+        let cpu = r.cost_per_gb.as_ref().map(|cost| [&cost.client.cpu_s, &cost.server.cpu_s]);
+        let [client, server] = cpu.map_or([0.0; 2], |cpu| cpu.map(|figure| figure.median));
         format!(
-            "{transport:16}{:>10.3}{:>14.3}  {}",
+            "{transport:16}{:>10.3}{:>14.3}{client:>10.3}{server:>10.3}  {}",
             gbps.median,
             r.cpu_s_per_gb,
             gbps.spread_text()
         )
     });
-    [title, head].into_iter().chain(rows).chain(losses(results, |r| &r.ends)).collect()
+    let woken = results.iter().filter_map(|(transport, r)| {
+        Some(format!("{transport} {}", r.cost_per_gb.as_ref()?.wake_ups_text("a gigabyte")))
+    });
+    let lost = losses(results, |r| &r.ends);
+    [title, head].into_iter().chain(rows).chain(woken).chain(lost).collect()
 }

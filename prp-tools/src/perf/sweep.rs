@@ -11,6 +11,7 @@ use super::pingpong::{Latency, LatencySum, Round};
 use super::report::{Report, losses};
 use super::rotation::Rotation;
 use super::session::Session;
+use super::think::Think;
 use super::transport::{Transport, WaitMode};
 use super::{Common, seconds};
 use crate::exit::Failure;
@@ -76,7 +77,8 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
                     return Ok(());
                 }
                 display.begin(transport, &format!("{size} bytes ..."));
-                let round = Round { transport, wait: common.wait, size, beside: 0, time };
+                let (wait, think) = (common.wait, Think::default());
+                let round = Round { transport, wait, size, beside: 0, think, time };
                 let p50 = round.play(&session, sums.entry(transport).or_default())?;
                 display.end(transport, &format!("{size} bytes {p50:.2} us"));
                 Ok(())

@@ -1,4 +1,4 @@
-//! Processor time of this process.
+//! Processor time of this process, and how often it slept.
 
 use std::ops::{Add, Sub};
 
@@ -15,15 +15,38 @@ pub(crate) struct Usage {
     pub(crate) system: f64,
 }
 
-impl Usage {
-    /// Of all threads until now.
+/// What all threads together have spent.
+#[derive(Copy, Clone, Debug, Default, PartialEq)]
+pub(crate) struct Spent {
+    pub(crate) cpu: Usage,
+    /// Times that a thread slept until something woke it.
+    pub(crate) wake_ups: u64,
+}
+
+impl Spent {
+    /// Until now.
     pub(crate) fn now() -> Self {
         // It fails for wrong arguments only.
         let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return Self::default() };
         let seconds = |t: nix::sys::time::TimeVal| t.num_microseconds() as f64 / 1e6;
-        Self { user: seconds(usage.user_time()), system: seconds(usage.system_time()) }
+        let cpu = Usage { user: seconds(usage.user_time()), system: seconds(usage.system_time()) };
+        // A yield is no voluntary switch to the kernel.
+        Self { cpu, wake_ups: u64::try_from(usage.voluntary_context_switches()).unwrap_or(0) }
     }
+}
 
+impl Sub for Spent {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            cpu: self.cpu - earlier.cpu,
+            wake_ups: self.wake_ups.saturating_sub(earlier.wake_ups),
+        }
+    }
+}
+
+impl Usage {
     /// Both together.
     pub(crate) fn total(self) -> f64 {
         self.user + self.system
@@ -52,12 +75,20 @@ mod tests {
 
     #[test]
     fn now__grows_with_work() {
-        let before = Usage::now();
+        let before = Spent::now();
         let mut x = 1u64;
-        while (Usage::now() - before).total() < 0.001 {
+        while (Spent::now() - before).cpu.total() < 0.001 {
             x = std::hint::black_box(x.wrapping_mul(3));
         }
-        let spent = Usage::now() - before;
+        let spent = (Spent::now() - before).cpu;
         assert!(spent.user >= 0.0 && spent.system >= 0.0 && spent.total() >= 0.001);
+    }
+
+    #[test]
+    fn now__counts_a_wake_up_for_each_sleep() {
+        let before = Spent::now();
+        (0..5).for_each(|_| std::thread::sleep(std::time::Duration::from_micros(100)));
+        // Tests of other threads may sleep as well.
+        assert!((Spent::now() - before).wake_ups >= 5);
     }
 }

@@ -236,7 +236,22 @@ fn of_measurements(one: &Node<'_>, two: &Node<'_>, printed: &mut Printed) {
         let of_bench = if what == "latency" { "latency.block.64" } else { what };
         fs::write(folder.path().join(format!("{of_bench}.json")), last).expect("a file");
     }
-    printed.run(one.command(prp()), "perf latency", &["-t", "0.05", "--beside", "1", "-q", "2"]);
+    for words in [["--beside", "1"], ["--think", "1ms"]] {
+        let words = [&words[..], &["-t", "0.05", "-q", "2"]].concat();
+        printed.run(one.command(prp()), "perf latency", &words);
+    }
+    for (what, command) in [
+        ("1000.25.stream", "stream"),
+        ("1000.25.busy.stream", "stream"),
+        ("1000.25.message.64", "latency"),
+        ("none.0.think.1000.64", "latency"),
+    ] {
+        let last = printed.0[&format!("prp perf {command}")].last().expect("it was run");
+        let file = folder.path().join(format!("links.ethernet.{what}.json"));
+        fs::write(file, last.to_string()).expect("a file");
+    }
+    let wire = folder.path().join("links.ethernet.1000.25.stream.wire.json");
+    fs::write(wire, r#"{"cpu_s": 0.5}"#).expect("a file");
     let path = folder.path().to_str().expect("text");
     printed.run(one.command(prp()), "perf summary", &[path]);
 }
