@@ -2,6 +2,7 @@
 
 mod bars;
 mod keys;
+mod links;
 mod plot;
 mod runs;
 
@@ -60,8 +61,14 @@ pub(super) fn run(args: &SummaryArgs) -> Result<(), Failure> {
         fs::create_dir_all(dir).map_err(|e| Failure::writing(dir, &e))?;
         plot::all(&runs, dir)?;
     }
-    let bars = bars::all(&runs);
-    let mut all = keys::all(&runs);
+    let (mut bars, mut all) = (Vec::new(), keys::all(&runs));
+    if links::others_are_in(&runs) {
+        bars.extend(bars::all(&runs));
+    }
+    if links::are_in(&runs) {
+        bars.extend(links::bars(&runs));
+        all["links"] = links::keys(&runs);
+    }
     all["bars"] = json!(bars);
     for (key, word) in [("date", &args.date), ("commit", &args.commit)] {
         if let (Some(machine), Some(word)) = (all["machine"].as_object_mut(), word) {
@@ -69,7 +76,8 @@ pub(super) fn run(args: &SummaryArgs) -> Result<(), Failure> {
         }
     }
     let warning = runs.stolen().and_then(steal::warning);
-    let lines: Vec<_> = table(&bars).into_iter().chain(warning).collect();
+    let lines = links::table(&runs).into_iter().chain(table(&bars)).chain(warning);
+    let lines: Vec<_> = lines.collect();
     report::publish(args.json.as_deref(), &format!("{all:#}"), &lines)
 }
 

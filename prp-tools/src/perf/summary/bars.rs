@@ -27,7 +27,12 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    fn new(name: &'static str, value: Option<f64>, sign: char, (bar, reach): (f64, f64)) -> Self {
+    pub(super) fn new(
+        name: &'static str,
+        value: Option<f64>,
+        sign: char,
+        (bar, reach): (f64, f64),
+    ) -> Self {
         let at_most = sign == '<';
         let holds = |limit: f64| value.map(|v| if at_most { v <= limit } else { v >= limit });
         Self { name, value, bar, reach, at_most, met: holds(bar), reached: holds(reach) }

@@ -99,7 +99,7 @@ pub(super) fn gbps(transport: &str) -> String {
 }
 
 /// Puts `value` at `path`, making objects on the way.
-fn insert(object: &mut Map<String, Value>, path: &str, value: Value) {
+pub(super) fn insert(object: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
         None => drop(object.insert(path.to_owned(), value)),
         Some((key, rest)) => {

@@ -47,6 +47,11 @@ impl Runs {
         self.0.is_empty()
     }
 
+    /// Their names, in order.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// What is at `path`, names with dots between them, in the run called `name`.
     pub(super) fn value(&self, name: &str, path: &str) -> Option<&Value> {
         path.split('.').try_fold(self.0.get(name)?, |value, key| value.get(key))
