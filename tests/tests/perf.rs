@@ -254,13 +254,18 @@ fn stream__of_many_in_both_directions() {
 }
 
 fn stream__without_offloads() {
-    let topology = Topology::pair();
-    let before = features(&topology, 1);
+    for carrier in ["ethernet", "udp"] {
+        without_offloads(&Topology::up("pair", ["--carrier", carrier]));
+    }
+}
+
+fn without_offloads(topology: &Topology) {
+    let before = features(topology, 1);
     let _server = Server::start(&topology.node(2));
-    let json = measure(&topology, &["stream", "2", "--vs", "tcp-no-offload", "--time", "0.2"]);
+    let json = measure(topology, &["stream", "2", "--vs", "tcp-no-offload", "--time", "0.2"]);
     assert_positive(&json, &["results.tcp_no_offload.gbps.median", "ratios.tcp_no_offload"]);
     // Expect: the offloads are on again.
-    assert_eq!(features(&topology, 1), before);
+    assert_eq!(features(topology, 1), before);
 }
 
 fn stream__of_a_given_number_of_bytes() {

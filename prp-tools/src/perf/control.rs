@@ -115,8 +115,8 @@ pub(super) enum Amount {
 pub(super) struct Outcome {
     /// Payload bytes received.
     pub(super) received: u64,
-    /// Processor time spent, kernel included. Of an echo without connections beside: while messages
-    /// were exchanged.
+    /// Processor time spent, kernel included. Of an echo without connections beside: while
+    /// messages were exchanged.
     pub(super) cpu: Usage,
     /// Times that a thread of the process slept until something woke it, in the same time.
     pub(super) wake_ups: u64,

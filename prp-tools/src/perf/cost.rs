@@ -78,7 +78,8 @@ impl Cost {
     pub(super) fn wake_ups_text(&self, unit: &str) -> String {
         let text = |name: &str, end: &EndCost| {
             let frames = end.frames_per_wake_up.map(|n| format!(", {n:.1} frames each"));
-            format!("{name} {:.2}{}", end.wake_ups, frames.unwrap_or_default())
+            let decimals = if end.wake_ups < 100.0 { 2 } else { 0 };
+            format!("{name} {:.decimals$}{}", end.wake_ups, frames.unwrap_or_default())
         };
         let (client, server) = (text("client", &self.client), text("server", &self.server));
         format!("woken for {unit}: {client}; {server}")
@@ -100,15 +101,15 @@ mod tests {
     #[test]
     fn finish__divides_by_the_work_of_each_round_and_of_all() {
         let mut sum = CostSum::default();
-        sum.add(1.0, &outcome(1.0, 30, 50), &outcome(0.0, 0, 0));
-        sum.add(3.0, &outcome(2.0, 10, 90), &outcome(0.0, 0, 0));
+        sum.add(1.0, &outcome(1.0, 300, 500), &outcome(0.0, 0, 0));
+        sum.add(3.0, &outcome(2.0, 200, 480), &outcome(0.0, 0, 0));
         // A round in which nothing arrived says nothing.
         sum.add(0.0, &outcome(9.0, 9, 9), &outcome(0.0, 0, 0));
         let cost = sum.finish().expect("work");
         assert_eq!(cost.client.cpu_s.rounds, [2.0, 1.0]);
-        assert_eq!((cost.client.wake_ups, cost.client.frames_per_wake_up), (10.0, Some(4.0)));
+        assert_eq!((cost.client.wake_ups, cost.client.frames_per_wake_up), (125.0, Some(2.0)));
         assert_eq!((cost.server.wake_ups, cost.server.frames_per_wake_up), (0.0, None));
-        let text = "woken for a gigabyte: client 10.00, 4.0 frames each; server 0.00";
+        let text = "woken for a gigabyte: client 125, 2.0 frames each; server 0.00";
         assert_eq!(cost.wake_ups_text("a gigabyte"), text);
         assert!(CostSum::default().finish().is_none());
     }

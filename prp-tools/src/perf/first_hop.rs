@@ -1,7 +1,10 @@
 //! The device and the station by which frames to a node leave this machine.
 
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::SockaddrStorage;
 use prp_node::printable_path;
 use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::hosts::HopTarget;
@@ -21,27 +24,32 @@ pub(super) struct FirstHop {
     pub(super) direct: bool,
 }
 
-impl FirstHop {
-    /// The first step to `node`.
+/// How frames to a node leave this machine.
+enum Way {
+    Ethernet(FirstHop),
+    /// To the address of the node itself, or of one on the way.
+    Udp {
+        node: NodeId,
+        addr: SocketAddr,
+    },
+}
+
+impl Way {
+    /// The way to `node`.
     ///
     /// # Errors
-    /// `HostUnreachable` if prphosts has no way there.
-    pub(super) fn toward(hosts: &HostsFile, node: NodeId) -> io::Result<Self> {
+    /// `HostUnreachable` if prphosts has none.
+    fn toward(hosts: &HostsFile, node: NodeId) -> io::Result<Self> {
         let mut at = node;
         for _ in 0..=MAX_VIA {
             let entry = hosts.hosts().entry(at);
             let best = entry.and_then(|entry| entry.hops().min_by_key(|hop| hop.metric));
             match best.map(|hop| hop.target) {
                 Some(HopTarget::Direct { mac, device }) => {
-                    return Ok(Self { device: device.to_owned(), mac, direct: at == node });
+                    let (device, direct) = (device.to_owned(), at == node);
+                    return Ok(Self::Ethernet(FirstHop { device, mac, direct }));
                 }
-                Some(HopTarget::Udp(_)) => {
-                    let message = format!(
-                        "{}: node {at} is reached over UDP, and raw frames are for Ethernet",
-                        printable_path(hosts.path())
-                    );
-                    return Err(io::Error::new(io::ErrorKind::Unsupported, message));
-                }
+                Some(HopTarget::Udp(addr)) => return Ok(Self::Udp { node: at, addr }),
                 Some(HopTarget::Via(next)) => at = next,
                 None => break,
             }
@@ -49,6 +57,54 @@ impl FirstHop {
         let message = format!("{}: no way to node {node}", printable_path(hosts.path()));
         Err(io::Error::new(io::ErrorKind::HostUnreachable, message))
     }
+}
+
+impl FirstHop {
+    /// The first step to `node`.
+    ///
+    /// # Errors
+    /// `HostUnreachable` if prphosts has no way there, and `Unsupported` if it is over UDP.
+    pub(super) fn toward(hosts: &HostsFile, node: NodeId) -> io::Result<Self> {
+        match Way::toward(hosts, node)? {
+            Way::Ethernet(hop) => Ok(hop),
+            Way::Udp { node, .. } => {
+                let message = format!(
+                    "{}: node {node} is reached over UDP, and raw frames are for Ethernet",
+                    printable_path(hosts.path())
+                );
+                Err(io::Error::new(io::ErrorKind::Unsupported, message))
+            }
+        }
+    }
+}
+
+/// The device by which frames or datagrams to `node` leave.
+///
+/// # Errors
+/// `HostUnreachable` if prphosts has no way there, and what the kernel says to its address.
+pub(super) fn device_toward(hosts: &HostsFile, node: NodeId) -> io::Result<String> {
+    match Way::toward(hosts, node)? {
+        Way::Ethernet(hop) => Ok(hop.device),
+        Way::Udp { addr, .. } => device_to(addr),
+    }
+}
+
+/// The device by which datagrams to `addr` leave: that with the address they would leave with.
+fn device_to(addr: SocketAddr) -> io::Result<String> {
+    let any: IpAddr =
+        if addr.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0))?;
+    // Sends nothing, but the kernel chooses the address.
+    socket.connect(addr)?;
+    let own = socket.local_addr()?.ip();
+    let is_own = |found: &SockaddrStorage| {
+        let v4 = found.as_sockaddr_in().map(|addr| IpAddr::from(addr.ip()));
+        v4.or_else(|| found.as_sockaddr_in6().map(|addr| addr.ip().into())) == Some(own)
+    };
+    let device = getifaddrs()?.find(|device| device.address.as_ref().is_some_and(is_own));
+    device.map(|device| device.interface_name).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::NotFound, format!("no device has the address {own}"))
+    })
 }
 
 #[cfg(test)]
@@ -59,12 +115,9 @@ mod tests {
 
     /// prphosts with `text`.
     fn hosts(text: &str) -> HostsFile {
-        let path = std::env::temp_dir().join(format!("prp-raw-{}", std::process::id()));
-        let mut file = std::fs::File::create(&path).expect("a temporary file");
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
         file.write_all(text.as_bytes()).expect("room");
-        let loaded = HostsFile::load(&path).expect("no mistakes");
-        std::fs::remove_file(&path).expect("it is there");
-        loaded
+        HostsFile::load(file.path()).expect("no mistakes")
     }
 
     #[test]
@@ -77,5 +130,17 @@ mod tests {
         assert_eq!(toward(2).expect("a way"), direct);
         assert_eq!(toward(4).expect("a way"), FirstHop { direct: false, ..direct });
         assert_eq!(toward(9).expect_err("no way").kind(), io::ErrorKind::HostUnreachable);
+    }
+
+    #[test]
+    fn device_toward__of_frames_and_of_datagrams() {
+        let hosts = hosts("1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth1\n3 udp:127.0.0.1\n");
+        let toward = |n| device_toward(&hosts, NodeId::new(n).expect("a node"));
+        assert_eq!(toward(2).expect("a way"), "eth1");
+        assert_eq!(toward(3).expect("this machine"), "lo");
+        assert_eq!(toward(9).expect_err("no way").kind(), io::ErrorKind::HostUnreachable);
+        let node = NodeId::new(3).expect("a node");
+        let raw = FirstHop::toward(&hosts, node).expect_err("no frames");
+        assert_eq!(raw.kind(), io::ErrorKind::Unsupported);
     }
 }

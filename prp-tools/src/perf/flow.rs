@@ -16,8 +16,8 @@ const CHUNK: usize = 128 * 1024;
 /// to be part of a measurement.
 static SOURCE: [u8; CHUNK] = [0x5a; CHUNK];
 
-/// Sends back each message of `size` bytes until there are no more, and calls `answered` after each;
-/// how many bytes came.
+/// Sends back each message of `size` bytes until there are no more, and calls `answered` after
+/// each; how many bytes came.
 ///
 /// # Errors
 /// Those of the connection.

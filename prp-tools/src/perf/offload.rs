@@ -7,7 +7,7 @@ use std::mem;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::first_hop::FirstHop;
+use super::first_hop::device_toward;
 use prp_sock::{HostsFile, NodeId};
 
 use super::transport::Transport;
@@ -62,7 +62,7 @@ impl OffloadsOff {
     }
 
     fn toward(hosts: &HostsFile, node: NodeId, unwanted: &[Feature]) -> io::Result<Self> {
-        let device = FirstHop::toward(hosts, node)?.device;
+        let device = device_toward(hosts, node)?;
         let mut off = lock();
         // Should that have failed before. If the record were lost they would be off for ever.
         switch_on(&mut off)?;

@@ -49,8 +49,8 @@ impl Thought {
     /// What of `spent` was for something else.
     pub(super) fn taken_from(self, spent: Spent) -> Spent {
         let Usage { user, system } = spent.cpu - self.cpu;
-        // The kernel tells user from system time by samples where it does not count exactly, so that
-        // one of them may be too small for what is taken from it.
+        // The kernel tells user from system time by samples where it does not count exactly, so
+        // that one of them may be too small for what is taken from it.
         let total = (user + system).max(0.0);
         let user = user.clamp(0.0, total);
         Spent {

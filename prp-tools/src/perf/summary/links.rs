@@ -1,4 +1,5 @@
-//! What `netns-scripts/bench --links` has run: links with a rate and a delay, and the bars of those.
+//! What `netns-scripts/bench --links` has run: links with a rate and a delay, and the bars of
+//! those.
 //!
 //! The name of a run has the link in it: `links.udp.1000.25.stream` is a stream over UDP at 1,000
 //! Mbit/s and 25 us. All bars but that of goodput are of links without a delay, since the program
