@@ -133,7 +133,7 @@ mod tests {
             assert!(thought.time >= time, "{thought:?}");
             // On a busy machine a thread that computes has a part of a processor.
             assert!(thought.cpu.total() <= thought.time.as_secs_f64(), "{thought:?}");
-            assert!(is_busy || thought.cpu.total() < time.as_secs_f64(), "{thought:?}");
+            assert!(is_busy || thought.cpu.total() < time.as_secs_f64() / 2.0, "{thought:?}");
             assert_eq!((thought.cpu.user > 0.0, thought.wake_ups == 0), (is_busy, is_busy));
         }
         assert_eq!(get_timerslack(), Ok(slack), "as it was");
