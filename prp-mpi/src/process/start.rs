@@ -1,6 +1,7 @@
 //! How a process becomes a rank: it asks its agent where the others are, and connects to each.
 
 mod card;
+mod introductions;
 mod local;
 mod place;
 pub(super) mod pmi;

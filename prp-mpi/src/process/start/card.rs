@@ -4,12 +4,15 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use prp_sock::PrpAddr;
+
+/// Bytes by which a rank introduces itself: the secret, and its number.
+pub(super) const INTRODUCTION_LEN: usize = 20;
 
 /// Known to the ranks of a job only: the launcher carries it, PRP's wire only sees it from a rank
 /// of the job.
@@ -23,12 +26,11 @@ impl Secret {
         Self(half() << 64 | half())
     }
 
-    /// The rank that introduces itself on `stream`; none if it does not know the secret.
-    pub(super) fn read_introduction(self, stream: &mut impl Read) -> Option<usize> {
-        let (mut secret, mut rank) = ([0; 16], [0; 4]);
-        stream.read_exact(&mut secret).ok()?;
-        stream.read_exact(&mut rank).ok()?;
-        (u128::from_le_bytes(secret) == self.0).then_some(u32::from_le_bytes(rank) as usize)
+    /// The rank that introduces itself by these bytes; none if it does not know the secret.
+    pub(super) fn rank_of(self, introduction: &[u8; INTRODUCTION_LEN]) -> Option<usize> {
+        let (secret, rank) = introduction.split_first_chunk()?;
+        let is_known = u128::from_le_bytes(*secret) == self.0;
+        is_known.then_some(u32::from_le_bytes(*rank.first_chunk()?) as usize)
     }
 }
 
@@ -60,8 +62,8 @@ impl BusinessCard {
     }
 
     /// What `rank` says first on a connection to the owner of this card.
-    pub(super) fn introduction(&self, rank: u32) -> [u8; 20] {
-        let mut bytes = [0; 20];
+    pub(super) fn introduction(&self, rank: u32) -> [u8; INTRODUCTION_LEN] {
+        let mut bytes = [0; INTRODUCTION_LEN];
         bytes[..16].copy_from_slice(&self.secret.0.to_le_bytes());
         bytes[16..].copy_from_slice(&rank.to_le_bytes());
         bytes
@@ -141,13 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn read_introduction__believes_a_rank_that_knows_the_secret_and_no_stranger() {
+    fn rank_of__believes_a_rank_that_knows_the_secret_and_no_stranger() {
         let secret = Secret::random();
         let card = |secret| BusinessCard::new(None, secret, Path::new("/rank-0"));
         let known = card(secret).introduction(3);
-        assert_eq!(secret.read_introduction(&mut known.as_slice()), Some(3));
+        assert_eq!(secret.rank_of(&known), Some(3));
         let guessed = card(Secret::random()).introduction(3);
-        assert_eq!(secret.read_introduction(&mut guessed.as_slice()), None);
-        assert_eq!(secret.read_introduction(&mut &known[..19]), None);
+        assert_eq!(secret.rank_of(&guessed), None);
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use prp_sock::{PrpListener, PrpStream};
 
 use super::card::{BusinessCard, Secret};
+use super::introductions::Introductions;
 use super::local;
 use crate::control::{environment, socket};
 use crate::link::Stream;
@@ -15,9 +16,6 @@ use crate::sys::shared::Bell;
 
 /// How long the other ranks may take to connect once all are known to be there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long a connection may take to say which rank it is from: one that does not is a stranger's.
-const INTRODUCTION: Duration = Duration::from_secs(2);
 
 /// Where a rank is in its job.
 pub(super) struct JobPosition {
@@ -82,17 +80,13 @@ impl JobPosition {
             let (rank, end) = local::welcome(&meeting.accept()?.0, self.rank, bell)?;
             place(&mut streams, rank, Stream::Local(end))?;
         }
-        let mut missing = later.filter(|&r| !self.is_here(r)).count();
-        let deadline = Instant::now() + CONNECT_TIMEOUT;
-        while let Some(listener) = remote.as_ref().filter(|_| missing > 0) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let mut stream = listener.accept_timeout(left)?.0;
-            stream.set_read_timeout(Some(INTRODUCTION))?;
-            // Any process of the cluster can connect; only a rank of this job knows the secret.
-            let Some(rank) = secret.read_introduction(&mut stream) else { continue };
-            stream.set_read_timeout(None)?;
-            place(&mut streams, rank, Stream::Remote(stream))?;
-            missing -= 1;
+        if let Some(listener) = &remote {
+            let mut introductions = Introductions::new(listener, secret);
+            let deadline = Instant::now() + CONNECT_TIMEOUT;
+            for _ in later.filter(|&r| !self.is_here(r)) {
+                let (rank, stream) = introductions.next(deadline)?;
+                place(&mut streams, rank, Stream::Remote(stream))?;
+            }
         }
         let _ = std::fs::remove_file(path);
         Ok(streams)
