@@ -1,6 +1,8 @@
 //! The command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 use std::{env, fs, io};
 
 use clap::Parser;
@@ -18,6 +20,16 @@ pub(crate) struct Arguments {
     /// Nodes, separated by commas; without any all ranks are here
     #[arg(long, value_delimiter = ',')]
     pub(crate) node: Vec<String>,
+    /// Ranks on each node that has no number of its own
+    #[arg(long, value_name = "N")]
+    pub(crate) per_node: Option<usize>,
+    /// A variable for the ranks, which have this process's value where none is said; may be given
+    /// several times
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub(crate) variables: Vec<OsString>,
+    /// Ends the job after this number of seconds, with status 124
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
     /// Command that runs another on a node, with {node} and {command}
     #[arg(long, default_value = "ssh {node} {command}")]
     pub(crate) launch: String,
@@ -59,8 +71,7 @@ impl Arguments {
     /// The nodes, and how many ranks each has: in blocks, the first ones one more if it does not
     /// come out even.
     pub(crate) fn nodes(&self) -> io::Result<Vec<Node>> {
-        let mut named: Vec<(String, usize)> =
-            self.node.iter().map(|name| (name.clone(), 0)).collect();
+        let mut named: Vec<(String, usize)> = self.node.iter().map(|word| node(word)).collect();
         if let Some(path) = &self.hostfile {
             let text = fs::read_to_string(path)
                 .map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))?;
@@ -70,9 +81,12 @@ impl Arguments {
             if let Some(path) = &self.hostfile {
                 return Err(invalid(format!("{path} names no node")));
             }
-            let ranks = self.ranks.unwrap_or(1);
+            let ranks = self.ranks.or(self.per_node).unwrap_or(1);
             check_ranks(ranks)?;
             return Ok(vec![Node { name: None, ranks }]);
+        }
+        if let Some(per_node) = self.per_node {
+            named = spread(named, per_node, self.ranks)?;
         }
         let fixed = named.iter().fold(0_usize, |sum, (_, n)| sum.saturating_add(*n));
         let open = named.iter().filter(|(_, n)| *n == 0).count();
@@ -99,6 +113,49 @@ impl Arguments {
     }
 }
 
+/// A node, and its ranks where they are behind a colon, as in `alpha:2`.
+fn node(word: &str) -> (String, usize) {
+    let counted = word.rsplit_once(':').and_then(|(name, n)| Some((name, n.parse().ok()?)));
+    let (name, ranks) = counted.unwrap_or((word, 0));
+    (name.to_owned(), ranks)
+}
+
+/// Gives nodes without a number of their own `per_node` ranks, up to `ranks` in all: the last one
+/// may have less, and those behind it are left out.
+fn spread(
+    nodes: Vec<(String, usize)>,
+    per_node: usize,
+    ranks: Option<usize>,
+) -> io::Result<Vec<(String, usize)>> {
+    if per_node == 0 {
+        return Err(invalid("a node has one rank at least"));
+    }
+    let Some(ranks) = ranks else {
+        let counted = |(name, n)| (name, if n > 0 { n } else { per_node });
+        return Ok(nodes.into_iter().map(counted).collect());
+    };
+    let mut left = ranks;
+    let mut all = Vec::new();
+    for (name, n) in nodes {
+        let here = if n > 0 { n } else { per_node }.min(left);
+        left -= here;
+        if here > 0 {
+            all.push((name, here));
+        }
+    }
+    match left {
+        0 => Ok(all),
+        _ => Err(invalid(format!("{ranks} ranks: the nodes have room for {}", ranks - left))),
+    }
+}
+
+/// A number of seconds.
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0.0);
+    let seconds = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or("expected a number of seconds greater than 0")
+}
+
 fn invalid(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text.into())
 }
@@ -112,39 +169,122 @@ fn check_ranks(ranks: usize) -> io::Result<()> {
     }
 }
 
-/// The words with those that only `mpiexec` of others has in the place of our own.
+/// What a word of the command line is, which may be one of another launcher's.
+enum Meaning {
+    /// An option with a value.
+    Valued(&'static str),
+    /// An option without.
+    Flag(&'static str),
+    /// A variable, in two words.
+    Variable,
+    /// What is so anyway.
+    Nothing,
+    /// Which processors ranks have, which only this value leaves as it is; and what to do else.
+    Placement(&'static str, &'static str),
+    /// It cannot be had; and what to do.
+    Refused(&'static str),
+}
+
+/// The meaning of `name`: in our own words, those of MPICH, and those of Open MPI.
+fn meaning(name: &str) -> Option<Meaning> {
+    const UNBOUND: &str = "no rank is bound to processors: put taskset or numactl in front of the \
+                           program";
+    const BLOCKS: &str = "ranks are in blocks, as many on each node as --per-node says";
+    const FOLDER: &str = "ranks work in the folder where prp-mpirun is started: \
+                          (cd DIR && prp-mpirun ...)";
+    Some(match name {
+        "-n" | "-np" | "--np" => Meaning::Valued("--np"),
+        "--hostfile" | "-hostfile" | "--machinefile" | "-machinefile" | "-f" => {
+            Meaning::Valued("--hostfile")
+        }
+        "--node" | "-host" | "--host" | "-hosts" | "--hosts" | "-H" => Meaning::Valued("--node"),
+        "--per-node" | "-ppn" | "-perhost" | "-N" | "-npernode" | "--npernode" => {
+            Meaning::Valued("--per-node")
+        }
+        "--env" | "-x" => Meaning::Valued("--env"),
+        "-env" | "-genv" => Meaning::Variable,
+        "--launch" => Meaning::Valued("--launch"),
+        "--timeout" | "-timeout" => Meaning::Valued("--timeout"),
+        "--label" | "-l" | "-prepend-rank" | "-tag-output" | "--tag-output" => {
+            Meaning::Flag("--label")
+        }
+        "--no-stdin" => Meaning::Flag("--no-stdin"),
+        "--agent" => Meaning::Flag("--agent"),
+        "--help" | "-h" => Meaning::Flag("--help"),
+        "--version" | "-V" => Meaning::Flag("--version"),
+        "-q" | "--quiet" | "-v" | "--verbose" | "-oversubscribe" | "--oversubscribe" => {
+            Meaning::Nothing
+        }
+        "-bind-to" | "--bind-to" => Meaning::Placement("none", UNBOUND),
+        "-map-by" | "--map-by" => Meaning::Placement("slot", BLOCKS),
+        "-wdir" | "--wdir" | "-wd" => Meaning::Refused(FOLDER),
+        _ => return None,
+    })
+}
+
+/// The words with our own in the place of those of other launchers.
 ///
 /// # Errors
-/// `InvalidInput` if the program would get words that are meant for the launcher.
-fn words(mut all: Vec<OsString>) -> io::Result<Vec<OsString>> {
-    const WITH_VALUE: [&str; 5] = ["-n", "--np", "--hostfile", "--node", "--launch"];
-    const ALONE: [&str; 7] =
-        ["--label", "--no-stdin", "--agent", "--help", "--version", "-h", "-V"];
-    let mut at = 1;
-    while let Some(word) = all.get_mut(at) {
-        if *word == "-np" {
-            *word = "--np".into();
-        } else if let Some(number) = word.to_str().and_then(|text| text.strip_prefix("-n"))
-            && number.starts_with(|c: char| c.is_ascii_digit())
-        {
-            *word = format!("--np={number}").into();
+/// `InvalidInput` if a word in front of the program has no meaning here, with what to do, or if the
+/// program would get words that are meant for the launcher.
+fn words(all: Vec<OsString>) -> io::Result<Vec<OsString>> {
+    let mut rest = all.into_iter();
+    let mut words: Vec<OsString> = rest.by_ref().take(1).collect();
+    let mut rest = rest.peekable();
+    while let Some(word) = rest.next_if(|word| word.as_bytes().starts_with(b"-")) {
+        if word == "--" {
+            words.push(word);
+            words.extend(rest);
+            return Ok(words);
         }
-        let Some(text) = word.to_str().filter(|text| text.starts_with('-')) else { break };
-        if text == "--" {
-            return Ok(all);
+        let text = word.to_string_lossy();
+        let (name, stated) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.into())),
+            None => match text.strip_prefix("-n") {
+                Some(number) if number.starts_with(|c: char| c.is_ascii_digit()) => {
+                    ("-n", Some(number.into()))
+                }
+                _ => (&*text, None),
+            },
+        };
+        let mut stated: Option<OsString> = stated;
+        let mut value = || {
+            let value = stated.take().or_else(|| rest.next());
+            value.ok_or_else(|| invalid(format!("{name} has no value: see --help")))
+        };
+        match meaning(name) {
+            Some(Meaning::Valued(ours)) => words.push(joined(ours, &value()?)),
+            Some(Meaning::Flag(ours)) => words.push(ours.into()),
+            Some(Meaning::Nothing) => {}
+            Some(Meaning::Variable) => {
+                let mut variable = value()?;
+                variable.push("=");
+                variable.push(value()?);
+                words.push(joined("--env", &variable));
+            }
+            Some(Meaning::Placement(as_it_is, instead)) => {
+                let wanted = value()?;
+                if wanted != as_it_is {
+                    return Err(invalid(format!("{name} {}: {instead}", wanted.display())));
+                }
+            }
+            Some(Meaning::Refused(instead)) => return Err(invalid(format!("{name}: {instead}"))),
+            None => return Err(invalid(format!("no option '{text}': see --help"))),
         }
-        let name = text.split('=').next().unwrap_or_default();
-        if !WITH_VALUE.contains(&name) && !ALONE.contains(&name) {
-            return Err(invalid(format!("no option '{text}': see --help")));
-        }
-        at += if WITH_VALUE.contains(&text) { 2 } else { 1 };
     }
-    if all.iter().skip(at).any(|word| word == ":") {
+    let program: Vec<OsString> = rest.collect();
+    if program.iter().any(|word| word == ":") {
         let text = "several programs, separated by ':', are not supported: start one that does what \
                     its rank says (a program with the argument ':' stands behind '--')";
         return Err(invalid(text));
     }
-    Ok(all)
+    words.extend(program);
+    Ok(words)
+}
+
+/// An option with its value, in one word: the value may begin with a dash.
+fn joined(option: &str, value: &OsStr) -> OsString {
+    [OsStr::new(option), value].join(OsStr::new("="))
 }
 
 /// Nodes and their ranks, 0 where the file does not say. Blanks and a missing newline at the end

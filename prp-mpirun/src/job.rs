@@ -6,6 +6,7 @@ mod output;
 mod printer;
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, stdout};
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, ChildStdout};
@@ -20,7 +21,7 @@ use prp_mpi::control::{Frame, Topic, environment};
 use crate::agent::LaunchRequest;
 use crate::arguments::{Arguments, Node};
 use crate::rank_report::{self, Answers};
-use crate::{launch, signals};
+use crate::{launch, signals, threads};
 use end::Ending;
 use printer::{Printer, Queue};
 
@@ -40,7 +41,7 @@ const LEAVE: Duration = Duration::from_secs(2);
 /// handling it takes no time.
 const EVENTS: usize = 256;
 
-/// Exit status of a job whose ranks wait for each other.
+/// Exit status of a job whose ranks wait for each other, or that takes too long: as of timeout(1).
 const HUNG: u8 = 124;
 
 /// What happens to a job.
@@ -102,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<u8> {
     let signals = signals::heeded();
     signals.thread_block()?;
     let (watcher, events) = sync_channel(EVENTS);
-    watch_signals(signals, watcher.clone());
+    watch_signals(signals, watcher.clone())?;
     let mut job = Job {
         arguments,
         agents: Vec::new(),
@@ -110,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<u8> {
         events,
         watcher,
         input: None,
-        printer: Printer::start(),
+        printer: Printer::start()?,
         is_stopped: false,
         begun: Instant::now(),
         ending: Ending::default(),
@@ -121,14 +122,15 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<u8> {
     Ok(job.attend())
 }
 
-fn watch_signals(signals: SigSet, events: SyncSender<Event>) {
-    thread::spawn(move || {
+fn watch_signals(signals: SigSet, events: SyncSender<Event>) -> io::Result<()> {
+    threads::start(move || {
         while let Ok(signal) = signals.wait() {
             if events.send(Event::Signal(signal)).is_err() {
                 break;
             }
         }
-    });
+    })?;
+    Ok(())
 }
 
 /// Makes events of what an agent says, and of its end.
@@ -137,8 +139,8 @@ fn watch_agent(
     mut output: ChildStdout,
     events: SyncSender<Event>,
     printed: Arc<Queue>,
-) {
-    thread::spawn(move || {
+) -> io::Result<()> {
+    threads::start(move || {
         while let Ok(Some(frame)) = Frame::read(&mut output) {
             if matches!(frame.topic, Topic::Output | Topic::ErrorOutput) {
                 printed.wait_for_room();
@@ -148,7 +150,18 @@ fn watch_agent(
             }
         }
         let _ = events.send(Event::Gone(index));
-    });
+    })?;
+    Ok(())
+}
+
+/// A variable with its value: that of `word`, or this process's, if it has one.
+fn variable(word: &OsStr) -> Option<(OsString, OsString)> {
+    let bytes = word.as_bytes();
+    let of = |bytes| OsStr::from_bytes(bytes).to_owned();
+    match bytes.iter().position(|byte| *byte == b'=') {
+        Some(at) => Some((of(&bytes[..at]), of(&bytes[at + 1..]))),
+        None => Some((word.to_owned(), std::env::var_os(word)?)),
+    }
 }
 
 impl Job<'_> {
@@ -158,7 +171,7 @@ impl Job<'_> {
             let mut child = launch::agent(&node, &self.arguments.launch)?;
             self.ranks.extend((0..node.ranks).map(|_| Rank { node: index, ..Rank::default() }));
             if let Some(output) = child.stdout.take() {
-                watch_agent(index, output, self.watcher.clone(), self.printer.queue());
+                watch_agent(index, output, self.watcher.clone(), self.printer.queue())?;
             }
             let input = child.stdin.take();
             self.agents.push(Agent { node, child, input, is_ready: false });
@@ -182,6 +195,7 @@ impl Job<'_> {
             }
             self.finish_roll();
             self.check_start();
+            self.check_time();
             if let Some(signal) = self.ending.due() {
                 self.send_all(&Frame::new(Topic::Signal, signal as usize, []));
             }
@@ -281,7 +295,10 @@ impl Job<'_> {
                 if agent == 0 && self.arguments.no_stdin {
                     self.send(0, &Frame::new(Topic::Input, 0, []));
                 } else if agent == 0 && self.input.is_none() {
-                    self.input = Some(input::read_on(self.watcher.clone()));
+                    match input::read_on(self.watcher.clone()) {
+                        Ok(permits) => self.input = Some(permits),
+                        Err(e) => self.fail(1, &format!("reading standard input: {e}")),
+                    }
                 }
             }
             Topic::InputTaken => {
@@ -332,8 +349,9 @@ impl Job<'_> {
         let nodes: Vec<_> = self.ranks.iter().map(|r| r.node.to_string()).collect();
         let folder = std::env::current_dir().unwrap_or_default();
         // A node that was reached by ssh has none of our variables.
+        let ours = std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"PRP_MPI_"));
         let variables =
-            std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"PRP_MPI_"));
+            ours.chain(self.arguments.variables.iter().filter_map(|word| variable(word)));
         LaunchRequest {
             node: agent,
             nodes: nodes.join(","),
@@ -417,6 +435,13 @@ impl Job<'_> {
         if let Some(name) = missing.map(|a| a.node.name.clone().unwrap_or_default()) {
             let text = format!("node {name} has not answered within {} s", START.as_secs());
             self.fail(1, &text);
+        }
+    }
+
+    /// Ends a job whose time is over.
+    fn check_time(&mut self) {
+        if let Some(limit) = self.arguments.timeout.filter(|limit| self.begun.elapsed() >= *limit) {
+            self.fail(HUNG, &format!("the job has not ended within {} s", limit.as_secs_f64()));
         }
     }
 

@@ -13,6 +13,7 @@ mod launch;
 mod rank_report;
 mod signals;
 mod sys;
+mod threads;
 
 use std::io::{Write, stderr};
 use std::process::ExitCode;

@@ -517,6 +517,46 @@ fn descriptors__ranks_have_enough_for_each_other() {
     assert_eq!(output.lines().filter(|line| *line == "56").count(), 24, "{output}");
 }
 
+#[test]
+fn timeout__ends_the_job_and_says_so() {
+    let mut command = from_terminal(PROGRAM);
+    command.args(["--timeout", "0.2", "-n", "2", "sleep", "1000"]);
+    let (status, _, errors) = Job::spawn(&mut command).end();
+    assert_eq!(status, Some(124), "{errors}");
+    assert!(errors.contains("has not ended within 0.2 s"), "{errors}");
+}
+
+#[test]
+fn env__ranks_have_the_variable() {
+    let mut command = from_terminal(PROGRAM);
+    command.env("FROM_HERE", "a b").env_remove("NOWHERE");
+    command.args(["-x", "FROM_HERE", "-genv", "STATED", "x=y", "-x", "NOWHERE", "sh", "-c"]);
+    let script = "echo \"$FROM_HERE $STATED ${NOWHERE-none}\"";
+    let (status, output, errors) = Job::spawn(command.arg(script)).end();
+    assert_eq!((status, &*output), (Some(0), "a b x=y none\n"), "{errors}");
+}
+
+/// Too little memory for a thread: neither the launcher nor an agent panics, and both lines come or
+/// it is said why not.
+#[test]
+fn memory__too_little_for_a_thread_is_said() {
+    let (mut done, mut failed) = (0, 0);
+    for mebibytes in (8..64).step_by(2) {
+        let mut command = limited(&format!("-v {}", mebibytes << 10));
+        let job = Job::spawn(command.args(["-n", "2", "echo", "here"]));
+        let (status, output, errors) = job.end();
+        assert!(!errors.contains("panicked"), "{mebibytes} MiB: {errors}");
+        if status == Some(0) {
+            assert_eq!(output, "here\nhere\n", "{mebibytes} MiB: {errors}");
+            done += 1;
+        } else {
+            assert!(!errors.is_empty(), "{mebibytes} MiB: {status:?}");
+            failed += 1;
+        }
+    }
+    assert!(done > 0 && failed > 0, "{done} jobs have succeeded, {failed} failed");
+}
+
 /// The next frame about something.
 fn next_frame(frames: &Receiver<Frame>, topic: Topic) -> Frame {
     loop {
@@ -593,7 +633,8 @@ fn words__of_other_launchers() {
     assert_eq!(status, Some(0), "{errors}");
     for (words, says) in [
         ("-n 1 echo a : -n 1 echo b", "':'"),
-        ("-bind-to core echo a", "no option '-bind-to'"),
+        ("-unknown echo a", "no option '-unknown'"),
+        ("-bind-to core echo a", "-bind-to core: no rank is bound"),
         ("-n 99999999999 echo a", "65536"),
         ("-n 0 echo a", "one rank"),
     ] {

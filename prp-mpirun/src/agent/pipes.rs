@@ -1,11 +1,10 @@
 //! Standard input, output and error of ranks, which are pipes.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::process::ChildStdin;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -13,36 +12,47 @@ use nix::sys::eventfd::EventFd;
 use prp_mpi::control::{Frame, Topic};
 
 use super::Launcher;
+use crate::threads;
 
 /// A pipe holds no more, if the user has not raised the limit.
 const LARGEST_PIPE: usize = 1 << 20;
 
 /// Feeds a rank what comes by the channel. An empty piece is the end.
-pub(super) fn feed(mut input: ChildStdin, rank: usize, launcher: &Launcher) -> Sender<Vec<u8>> {
+///
+/// # Errors
+/// No thread can be made.
+pub(super) fn feed(
+    mut input: ChildStdin,
+    rank: usize,
+    launcher: &Launcher,
+) -> io::Result<Sender<Vec<u8>>> {
     let launcher = launcher.clone();
     let (sender, pieces) = channel::<Vec<u8>>();
-    thread::spawn(move || {
+    threads::start(move || {
         for piece in pieces {
             if piece.is_empty() || input.write_all(&piece).is_err() {
                 return;
             }
             launcher.send(&Frame::new(Topic::InputTaken, rank, []));
         }
-    });
-    sender
+    })?;
+    Ok(sender)
 }
 
 /// Passes on what a rank writes. `rest` is dropped once that is all it had written when it ended:
 /// its children may hold the pipe for longer.
+///
+/// # Errors
+/// No thread can be made.
 pub(super) fn pump(
     mut from: impl Read + AsFd + Send + 'static,
     topic: Topic,
     rank: usize,
     launcher: &Launcher,
     (ended, rest): (Arc<EventFd>, Sender<()>),
-) {
+) -> io::Result<()> {
     let launcher = launcher.clone();
-    thread::spawn(move || {
+    threads::start(move || {
         let mut piece = [0; 16 << 10];
         let mut rest = Some((ended, rest));
         let mut since_end = 0;
@@ -62,7 +72,8 @@ pub(super) fn pump(
                 _ => return,
             }
         }
-    });
+    })?;
+    Ok(())
 }
 
 /// Waits for bytes, or the end, of a rank: which of them there are.

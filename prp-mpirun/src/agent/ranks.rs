@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use super::libraries::Libraries;
 use super::pipes::{feed, pump};
 use super::{LaunchRequest, Launcher, Limit};
-use crate::{signals, sys};
+use crate::{signals, sys, threads};
 
 /// The ranks of this node.
 #[derive(Debug)]
@@ -62,13 +62,13 @@ impl Ranks {
         {
             let (streams, launcher, readers) =
                 (ranks.streams.clone(), launcher.clone(), readers.clone());
-            thread::spawn(move || admit_all(&listener, limit, &streams, &launcher, &readers));
+            threads::start(move || admit_all(&listener, limit, &streams, &launcher, &readers))?;
         }
         let libraries = Libraries::link(ranks.folder.path(), &order.variables);
         for rank in here {
             let spawned = ranks.command(order, rank, &libraries).and_then(|mut c| c.spawn());
             match spawned {
-                Ok(child) => ranks.watch(rank, child, launcher, &readers),
+                Ok(child) => ranks.attend(rank, child, launcher, &readers),
                 Err(e) => {
                     let program = order.program.first().cloned().unwrap_or_default();
                     let text = format!("not started: {}: {}", program.display(), limit.explain(&e));
@@ -108,8 +108,25 @@ impl Ranks {
         Ok(command)
     }
 
-    /// Passes on what a rank writes, and its end.
-    fn watch(&self, rank: usize, mut child: Child, launcher: &Launcher, readers: &Readers) {
+    /// Passes on what a rank writes, and its end. Where that cannot be done it is ended.
+    fn attend(&self, rank: usize, child: Child, launcher: &Launcher, readers: &Readers) {
+        let pid = Pid::from_raw(child.id().cast_signed());
+        if let Err(e) = self.watch(rank, child, launcher, readers) {
+            let _ = killpg(pid, Signal::SIGKILL);
+            self.processes.lock().remove(&(rank as u32));
+            let text = format!("not started: {}", self.limit.explain(&e));
+            launcher.send(&Frame::new(Topic::Exited, rank, text));
+        }
+    }
+
+    /// Starts the threads that pass on what a rank writes, and its end.
+    fn watch(
+        &self,
+        rank: usize,
+        mut child: Child,
+        launcher: &Launcher,
+        readers: &Readers,
+    ) -> io::Result<()> {
         let ended = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map(Arc::new);
         let (rest, passed_on) = channel();
         // Without a descriptor for the end nothing is passed on of what the rank writes.
@@ -118,20 +135,20 @@ impl Ranks {
         }
         let until = ended.clone().map(|ended| (ended, rest));
         if let (Some(output), Ok(until)) = (child.stdout.take(), until.clone()) {
-            pump(output, Topic::Output, rank, launcher, until);
+            pump(output, Topic::Output, rank, launcher, until)?;
         }
         if let (Some(output), Ok(until)) = (child.stderr.take(), until) {
-            pump(output, Topic::ErrorOutput, rank, launcher, until);
+            pump(output, Topic::ErrorOutput, rank, launcher, until)?;
         }
         let number = rank as u32;
         if let Some(input) = child.stdin.take() {
-            self.inputs.lock().insert(number, feed(input, rank, launcher));
+            self.inputs.lock().insert(number, feed(input, rank, launcher)?);
         }
         let pid = Pid::from_raw(child.id().cast_signed());
         self.processes.lock().insert(number, pid);
         let (launcher, readers) = (launcher.clone(), readers.clone());
         let (processes, streams) = (self.processes.clone(), self.streams.clone());
-        thread::spawn(move || {
+        threads::start(move || {
             // Until the process is waited for, its number is no other one's.
             let _ = waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
             processes.lock().remove(&number);
@@ -146,7 +163,8 @@ impl Ranks {
             while passed_on.recv().is_ok() {}
             let text = status.map_or_else(|e| format!("lost: {e}"), ending);
             launcher.send(&Frame::new(Topic::Exited, rank, text));
-        });
+        })?;
+        Ok(())
     }
 
     /// Sends a frame to every rank that listens.
@@ -232,14 +250,23 @@ fn admit(
     let hello = hello.ok_or(io::ErrorKind::InvalidData)?;
     streams.lock().insert(hello.rank, stream.clone());
     launcher.send(&hello);
-    let (rank, launcher, streams) = (hello.rank, launcher.clone(), streams.clone());
-    let reader = thread::spawn(move || {
-        while let Ok(Some(frame)) = Frame::read(&mut &*stream) {
-            launcher.send(&Frame { rank, ..frame });
+    let rank = hello.rank;
+    let reader = {
+        let (launcher, streams) = (launcher.clone(), streams.clone());
+        threads::start(move || {
+            while let Ok(Some(frame)) = Frame::read(&mut &*stream) {
+                launcher.send(&Frame { rank, ..frame });
+            }
+            streams.lock().remove(&rank);
+        })
+    };
+    match reader {
+        Ok(reader) => drop(readers.lock().insert(rank, reader)),
+        Err(e) => {
+            streams.lock().remove(&rank);
+            launcher.send(&Frame::new(Topic::Failed, rank as usize, e.to_string()));
         }
-        streams.lock().remove(&rank);
-    });
-    readers.lock().insert(rank, reader);
+    }
     Ok(())
 }
 

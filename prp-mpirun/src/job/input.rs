@@ -1,6 +1,6 @@
 //! The launcher's standard input, on its way to rank 0.
 
-use std::io::{IsTerminal, stdin};
+use std::io::{self, IsTerminal, stdin};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::thread;
@@ -12,6 +12,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::read;
 
 use super::Event;
+use crate::threads;
 
 /// Bytes read at a time.
 const PIECE: usize = 16 << 10;
@@ -25,13 +26,16 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Reads standard input; each piece is an event. A piece more is read for each message to the
 /// channel that is returned.
-pub(crate) fn read_on(events: SyncSender<Event>) -> Sender<()> {
+///
+/// # Errors
+/// No thread can be made.
+pub(crate) fn read_on(events: SyncSender<Event>) -> io::Result<Sender<()>> {
     let (permits, permitted) = channel();
     for _ in 0..IN_FLIGHT {
         let _ = permits.send(());
     }
-    thread::spawn(move || read_permitted(&permitted, &events));
-    permits
+    threads::start(move || read_permitted(&permitted, &events))?;
+    Ok(permits)
 }
 
 fn read_permitted(permitted: &Receiver<()>, events: &SyncSender<Event>) {

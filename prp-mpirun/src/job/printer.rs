@@ -1,11 +1,10 @@
 //! Standard output and standard error of the launcher. A thread of its own writes them: their
 //! reader may be slow, and signals and ranks are handled meanwhile.
 
-use std::io::{stderr, stdout};
+use std::io::{self, stderr, stdout};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -14,6 +13,7 @@ use nix::unistd::write;
 use parking_lot::{Condvar, Mutex};
 
 use crate::sys::standard;
+use crate::threads;
 
 /// Bytes that may wait before ranks that write more have to wait, too.
 const ROOM: usize = 1 << 20;
@@ -42,11 +42,14 @@ struct State {
 
 impl Printer {
     /// Starts the thread.
-    pub(crate) fn start() -> Self {
+    ///
+    /// # Errors
+    /// No thread can be made.
+    pub(crate) fn start() -> io::Result<Self> {
         let (pieces, receiver) = channel::<(bool, Vec<u8>)>();
         let queue = Arc::<Queue>::default();
         let written = queue.clone();
-        thread::spawn(move || {
+        threads::start(move || {
             let (output, errors) = (stdout(), stderr());
             for (is_error, bytes) in receiver {
                 let done = match is_error {
@@ -67,8 +70,8 @@ impl Printer {
                 drop(state);
                 written.changed.notify_all();
             }
-        });
-        Self { pieces, queue }
+        })?;
+        Ok(Self { pieces, queue })
     }
 
     /// Writes bytes once those before are written.
