@@ -30,29 +30,34 @@ pub struct DeviceStats {
 }
 
 impl DeviceStats {
-    /// Every counter by its name, of refusals those that have occurred. Leaving one out does not
-    /// compile.
-    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let &Self { name: _, overruns, send_losses, refused, too_big, xdp_tx, tcx_rx, udp } = self;
+    /// The counters of every kind of device, with whether each is of lost frames. Leaving one out
+    /// does not compile.
+    const fn own(&self) -> [(&'static str, u64, bool); 5] {
+        // Refusals are counted as losses in sending, and UDP has a list of its own.
+        let &Self { name: _, overruns, send_losses, refused: _, too_big, xdp_tx, tcx_rx, udp: _ } =
+            self;
         [
-            ("overruns", overruns),
-            ("send_losses", send_losses),
-            ("too_big", too_big),
-            ("xdp_tx", xdp_tx),
-            ("tcx_rx", tcx_rx),
+            ("overruns", overruns, true),
+            ("send_losses", send_losses, true),
+            ("too_big", too_big, true),
+            ("xdp_tx", xdp_tx, false),
+            ("tcx_rx", tcx_rx, false),
         ]
-        .into_iter()
-        .chain(refused.counters().filter(|(_, n)| *n > 0))
-        .chain(udp.into_iter().flat_map(UdpCounters::counters))
+    }
+
+    /// Every counter by its name, of refusals those that have occurred.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let own = self.own().into_iter().map(|(name, count, _)| (name, count));
+        own.chain(self.refused.counters().filter(|(_, n)| *n > 0))
+            .chain(self.udp.into_iter().flat_map(UdpCounters::counters))
     }
 
     /// Returns those of [`Self::counters`] that are lost or dropped frames. Where they stand beside
     /// drops by reason ([`Drops`](prp_proto::stats::Drops)) their names have `device_` in front.
     pub fn losses(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        let udp = self.udp;
-        let udp = udp.into_iter().flat_map(UdpCounters::losses);
-        let frames = [self.overruns, self.send_losses, self.too_big];
-        ["overruns", "send_losses", "too_big"].into_iter().zip(frames).chain(udp)
+        let own = self.own().into_iter().filter(|(_, _, is_loss)| *is_loss);
+        let own = own.map(|(name, count, _)| (name, count));
+        own.chain(self.udp.into_iter().flat_map(UdpCounters::losses))
     }
 
     /// Returns whether the counter `name` is one of [`Self::losses`].

@@ -62,8 +62,9 @@ impl NodePortDrops {
 }
 
 impl UdpCounters {
-    /// Every counter by its name. Leaving one out does not compile.
-    pub fn counters(self) -> impl Iterator<Item = (&'static str, u64)> {
+    /// Every counter, with its name and what it says. Leaving one out does not compile.
+    const fn all(self) -> [(CounterKind, &'static str, u64); 14] {
+        use CounterKind::{Loss, Traffic, Trouble};
         let Self {
             trains_sent,
             trains_received,
@@ -81,28 +82,48 @@ impl UdpCounters {
             not_handed_on,
         } = self;
         [
-            ("trains_sent", trains_sent),
-            ("trains_received", trains_received),
-            ("trains_refused", trains_refused),
-            ("train_tests_failed", train_tests_failed),
-            ("trains_withdrawn", trains_withdrawn),
-            ("truncated", truncated),
-            ("strangers", strangers),
-            ("network_errors", network_errors),
-            ("handed_on", handed_on),
-            ("connects", connects),
-            ("unaddressed", unaddressed),
-            ("too_short", too_short),
-            ("too_long", too_long),
-            ("not_handed_on", not_handed_on),
+            (Traffic, "trains_sent", trains_sent),
+            (Traffic, "trains_received", trains_received),
+            (Trouble, "trains_refused", trains_refused),
+            (Trouble, "train_tests_failed", train_tests_failed),
+            (Trouble, "trains_withdrawn", trains_withdrawn),
+            (Loss, "truncated", truncated),
+            (Loss, "strangers", strangers),
+            (Trouble, "network_errors", network_errors),
+            (Traffic, "handed_on", handed_on),
+            (Traffic, "connects", connects),
+            (Loss, "unaddressed", unaddressed),
+            (Loss, "too_short", too_short),
+            (Loss, "too_long", too_long),
+            (Loss, "not_handed_on", not_handed_on),
         ]
-        .into_iter()
+    }
+
+    /// Every counter by its name.
+    pub fn counters(self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.all().into_iter().map(|(_, name, count)| (name, count))
     }
 
     /// Returns those of [`Self::counters`] that are datagrams which came and went no further.
     pub fn losses(self) -> impl Iterator<Item = (&'static str, u64)> {
-        const LOSSES: [&str; 6] =
-            ["truncated", "strangers", "unaddressed", "too_short", "too_long", "not_handed_on"];
-        self.counters().filter(|(name, _)| LOSSES.contains(name))
+        let losses = self.all().into_iter().filter(|(kind, ..)| *kind == CounterKind::Loss);
+        losses.map(|(_, name, count)| (name, count))
     }
+
+    /// Returns whether the counter `name` grows where all is well, too.
+    pub fn is_traffic(name: &str) -> bool {
+        let mut all = Self::default().all().into_iter();
+        all.any(|(kind, known, _)| known == name && kind == CounterKind::Traffic)
+    }
+}
+
+/// What it says that a counter has grown.
+#[derive(Copy, Clone, Eq, PartialEq)]
+enum CounterKind {
+    /// There was something to do.
+    Traffic,
+    /// Something cost time, or what was sent came to nothing.
+    Trouble,
+    /// What came went no further.
+    Loss,
 }
