@@ -57,13 +57,15 @@ mod tests {
     use std::net::{SocketAddr, UdpSocket};
     use std::time::Duration;
 
-    use prp_device::{LimitedDevice, UdpCounters, Underlay};
+    use nix::errno::Errno;
+    use prp_device::{LimitedDevice, Refusal, UdpCounters, Underlay};
     use prp_proto::addr::NodeId;
     use prp_proto::device::Device;
     use prp_proto::forward::Forwarder;
     use prp_proto::hosts::Hosts;
     use prp_proto::route::RouteTable;
     use prp_proto::time::Instant;
+    use serde_json::json;
 
     use super::*;
     use crate::link::Link;
@@ -109,6 +111,7 @@ mod tests {
         }
         let link = &mut router.links[0].counters;
         (link.overruns, link.dropped) = (98, 99);
+        link.refused.note(Refusal::of_frame(Errno::EPERM as i32));
         let text = metrics::text(&mut router, &Neighbours::default(), 0, 0);
         for (count, why) in (1_u64..).zip(&reasons) {
             let name = why.name();
@@ -118,6 +121,9 @@ mod tests {
             assert!(text.contains(&line), "{name}: {text}");
         }
         let device = serde_json::to_value(&report::devices(&mut router)[0]).expect("JSON");
+        assert_eq!(device["refused"], json!({ "refused_eperm": 1 }));
+        let line = "prp_routed_device_refused_total{device=\"udp\",error=\"eperm\"} 1\n";
+        assert!(text.contains(line), "{text}");
         for (name, count) in [("overruns", 98), ("dropped", 99)] {
             assert_eq!(device[name], count);
             let line = format!("prp_routed_device_{name}_total{{device=\"udp\"}} {count}\n");

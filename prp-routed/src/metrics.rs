@@ -81,9 +81,14 @@ fn drops(registry: &mut Registry, router: &Router) {
 fn devices(registry: &mut Registry, router: &mut Router) {
     let family = Family::<Labels, Counter>::default;
     let (received, sent) = (family(), family());
-    let (overruns, dropped) = (family(), family());
+    let (overruns, dropped, refused) = (family(), family(), family());
     for device in report::devices(router) {
         let labels = vec![("device", device.device)];
+        for (name, count) in device.refused {
+            let error = name.strip_prefix("refused_").unwrap_or(name).to_owned();
+            let labels = [labels.clone(), vec![("error", error)]].concat();
+            refused.get_or_create(&labels).inc_by(count);
+        }
         received.get_or_create(&labels).inc_by(device.received);
         sent.get_or_create(&labels).inc_by(device.sent);
         overruns.get_or_create(&labels).inc_by(device.overruns);
@@ -93,7 +98,10 @@ fn devices(registry: &mut Registry, router: &mut Router) {
     registry.register("device_sent_frames", "Frames sent", sent);
     let help = "Frames lost because the receiving ring was full";
     registry.register("device_overruns", help, overruns);
-    registry.register("device_dropped", "Frames lost because the device took no more", dropped);
+    let help = "Frames lost because the device took no more, or refused by the kernel";
+    registry.register("device_dropped", help, dropped);
+    let help = "Those of them that the kernel refused to send, by its error";
+    registry.register("device_refused", help, refused);
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the daemon tells about itself: made here, printed by the program that asked.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use prp_proto::addr::NodeId;
@@ -121,7 +122,7 @@ pub struct Device {
     /// Frames lost because the device took no more, or refused by the kernel.
     pub dropped: u64,
     /// Those of them that the kernel refused to send, by its error.
-    pub refused: serde_json::Value,
+    pub refused: BTreeMap<&'static str, u64>,
 }
 
 /// Where frames for a node go.
@@ -254,7 +255,7 @@ pub fn devices(router: &mut Router) -> Vec<Device> {
                 sent: sent + by_kernel.sent,
                 overruns,
                 dropped,
-                refused: by_name(refused.counters().filter(|(_, frames)| *frames > 0)),
+                refused: refused.counters().filter(|(_, frames)| *frames > 0).collect(),
             }
         })
         .collect()
