@@ -32,9 +32,13 @@ const MAX_OF_USER: usize = 8;
 /// Clients of all users other than root together: the other places are always root's.
 const MAX_OF_USERS: usize = 24;
 
-/// How long a client waits for the daemon: it may be reading a prphosts of 65,534 lines on a slow
+/// How long a client waits for the daemon to read prphosts: it may have 65,534 lines, on a slow
 /// disk.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(30);
+const READING_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a client waits for what the daemon knows. It answers at once, but for the time in which
+/// it puts a prphosts in force.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// After so long a silence a client looks at the daemon's process: one that is stopped answers
 /// nobody.
@@ -113,9 +117,17 @@ impl Control {
 /// # Errors
 /// `ConnectionRefused` or `NotFound` if none runs; `PermissionDenied` if what is there may not be
 /// believed; what the daemon says; `TimedOut`, with the process, if it is stopped or says nothing
-/// for 30 s. Its explanation has what to do.
+/// for 5 s, or for 30 s where it has to read prphosts. Its explanation has what to do.
 pub fn ask(dir: &RunDir, node: NodeId, question: &Question) -> io::Result<serde_json::Value> {
-    ask_within(dir, node, question, CLIENT_TIMEOUT)
+    let patience = match question {
+        Question::Reload { .. } => READING_TIMEOUT,
+        Question::Status
+        | Question::Routes
+        | Question::Neighbours
+        | Question::Counters
+        | Question::Metrics => ANSWER_TIMEOUT,
+    };
+    ask_within(dir, node, question, patience)
 }
 
 /// As [`ask`], with the time to wait for the answer.

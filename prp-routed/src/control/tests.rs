@@ -80,13 +80,24 @@ fn ask__without_a_daemon_says_so() {
     assert!(error.to_string().contains("start it first"), "{error}");
 }
 
+/// Takes the place of one that is not stopped, and answers nobody.
+#[test]
+fn ask__a_daemon_that_hangs_is_named_in_time() {
+    let daemon = Daemon::new();
+    let error = ask(&daemon.dir, node(), &Question::Status).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    let process = std::process::id();
+    let expected = format!("node 7 (process {process}) has said nothing for 5 s");
+    assert!(error.to_string().contains(&expected), "{error}");
+}
+
 #[test]
 fn poll__survives_clients_that_ask_nonsense_or_too_much() {
     let mut daemon = Daemon::new();
     let dir = daemon.dir.clone();
     let client = thread::spawn(move || {
         let connect = || {
-            let stream = dir.connect(node(), Service::Control, CLIENT_TIMEOUT).unwrap();
+            let stream = dir.connect(node(), Service::Control, ANSWER_TIMEOUT).unwrap();
             stream.set_nonblocking(false).unwrap();
             stream
         };
