@@ -14,6 +14,7 @@ mod display;
 mod first_hop;
 mod flood;
 mod flow;
+mod iperf3;
 mod latency;
 mod machine;
 mod meter;
@@ -115,7 +116,7 @@ struct Common {
     reliability: Option<Policy>,
 
     /// PRP's congestion controller at this end, which sends: aimd or delay, if not delay
-    #[arg(long, value_name = "NAME")]
+    #[arg(short = 'C', long, value_name = "NAME")]
     congestion: Option<Controller>,
 
     /// Do without PRP's CRC-32 over every frame

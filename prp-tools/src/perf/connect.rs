@@ -10,6 +10,7 @@ use super::Common;
 use super::control::Work;
 use super::display::Display;
 use super::flow;
+use super::iperf3::OtherConnectOptions;
 use super::report::{BothEnds, Figure, Report, losses};
 use super::rotation::Rotation;
 use super::session::Session;
@@ -31,6 +32,9 @@ pub(crate) struct ConnectArgs {
     #[arg(short, long, value_name = "N", default_value_t = 5000)]
     #[arg(value_parser = number::<u64>(1..=100_000_000))]
     count: u64,
+
+    #[command(flatten)]
+    others: OtherConnectOptions,
 }
 
 /// What was asked for.

@@ -36,7 +36,8 @@ pub(super) fn beside<T>(
                 Ok(sent)
             }
         };
-        let threads: Vec<_> = conns.iter().map(|conn| scope.spawn(one(conn))).collect();
+        let begin = |conn| thread::Builder::new().spawn_scoped(scope, one(conn));
+        let threads = conns.iter().map(begin).collect::<io::Result<Vec<_>>>()?;
         let came = measure();
         drop(measuring);
         let sent =

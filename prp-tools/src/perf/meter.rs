@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::display::Display;
 use super::stream::StreamArgs;
 use super::transport::Transport;
-use crate::print::print_line;
+use crate::print::{notice, print_line};
 
 /// What got through in a part of a leg.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize)]
@@ -72,8 +72,15 @@ impl<'a> Meter<'a> {
         self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
+    /// Whether this is what was left of a leg after its last whole interval, and too little for a
+    /// rate.
+    fn is_remainder(&self, interval: &Interval) -> bool {
+        let whole = self.interval.map_or(0.0, |whole| whole.as_secs_f64());
+        interval.begin > 0.0 && interval.end - interval.begin < whole / 10.0
+    }
+
     fn note(&self, interval: Interval) -> Interval {
-        if self.prints {
+        if self.prints && !self.is_remainder(&interval) {
             // The measurement goes on though it is not read.
             let _ = print_line(interval.line(self.transport));
         }
@@ -96,7 +103,7 @@ pub(super) fn watch<T>(
     let (stop, stopped) = mpsc::channel::<()>();
     let (begun, at_first) = (Instant::now(), bytes());
     thread::scope(|scope| {
-        scope.spawn(move || {
+        let tell = move || {
             let (mut next, mut then, mut before) = (begun + interval, 0.0, at_first);
             let mut is_over = false;
             while !is_over {
@@ -109,7 +116,11 @@ pub(super) fn watch<T>(
                 }
                 (next, then, before) = (next + interval, now, bytes);
             }
-        });
+        };
+        if let Err(e) = thread::Builder::new().spawn_scoped(scope, tell) {
+            // The measurement goes on without.
+            notice(format_args!("nothing is told on the way: a thread: {e}"));
+        }
         let done = work();
         drop(stop);
         done
@@ -126,6 +137,21 @@ mod tests {
         assert!((interval.gbps - 2.0).abs() < 1e-9);
         let line = "prp                1.00-1.50    s     125.0 MB    2.000 Gbit/s";
         assert_eq!(interval.line(Transport::Prp), line);
+    }
+
+    #[test]
+    fn is_remainder__is_what_comes_after_whole_intervals() {
+        let meter = Meter {
+            transport: Transport::Prp,
+            counts: Vec::new(),
+            interval: Some(Duration::from_secs(1)),
+            prints: true,
+        };
+        let is_remainder = |begin, end| meter.is_remainder(&Interval::new(begin, end, 1000));
+        assert!(is_remainder(3.0, 3.001) && is_remainder(3.0, 3.09));
+        assert!(!is_remainder(3.0, 3.5) && !is_remainder(2.0, 3.0));
+        // The only one there is.
+        assert!(!is_remainder(0.0, 0.05));
     }
 
     #[test]

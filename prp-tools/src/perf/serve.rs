@@ -252,7 +252,8 @@ fn transfer(
     let one = |conn: &Conn, chunk: &mut [u8]| match send {
         None => flow::sink(conn, received, chunk).and_then(|()| conn.end()),
         Some(amount) => thread::scope(|both| {
-            let sender = both.spawn(|| flow::source(conn, amount, &sent));
+            let send = || flow::source(conn, amount, &sent);
+            let sender = thread::Builder::new().spawn_scoped(both, send)?;
             flow::sink(conn, received, chunk).and_then(|()| parallel::joined(sender.join()))
         }),
     };

@@ -22,6 +22,9 @@ use crate::exit::{Code, Failure, words};
 use crate::hosts;
 use crate::policy::Policy;
 
+/// How long it is tried to connect to a server. Requests are repeated meanwhile.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How long a server may take to answer: it answers at once unless it serves another client.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -76,7 +79,8 @@ impl Session {
         let node = hosts::find(&file, &common.node)?;
         let tcp = common.versus.iter().find_map(|versus| versus.addr);
         let name = format!("{}:{}", common.node, common.port);
-        let connected = Builder::new().hosts(&path).connect((node, Port::new(common.port)));
+        let builder = Builder::new().hosts(&path).connect_timeout(CONNECT_TIMEOUT);
+        let connected = builder.connect((node, Port::new(common.port)));
         let control = connected.map_err(|e| match e.kind() {
             ErrorKind::ConnectionRefused => {
                 let text = format!("{name}: {}; is `prp perf serve` running there?", words(&e));

@@ -15,6 +15,7 @@ use super::conn::Conn;
 use super::control::{Amount, Outcome, Work};
 use super::cost::{Cost, CostSum};
 use super::display::Display;
+use super::iperf3::OtherStreamOptions;
 use super::meter::{Interval, Meter, gbps};
 use super::report::{BothEnds, Figure, Report, losses};
 use super::rotation::Rotation;
@@ -61,6 +62,9 @@ pub(crate) struct StreamArgs {
     /// Print what has got through after each such number of seconds
     #[arg(short, long, value_name = "SECS", value_parser = seconds)]
     interval: Option<f64>,
+
+    #[command(flatten)]
+    others: OtherStreamOptions,
 }
 
 /// What was asked for.
@@ -236,7 +240,8 @@ fn transfer(
             flow::sink(conn, received, &mut chunk)?;
         } else {
             thread::scope(|both| {
-                let reader = both.spawn(|| flow::sink(conn, received, &mut chunk));
+                let receive = || flow::sink(conn, received, &mut chunk);
+                let reader = thread::Builder::new().spawn_scoped(both, receive)?;
                 flow::source(conn, each, sent)?;
                 parallel::joined(reader.join())
             })?;
