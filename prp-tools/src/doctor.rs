@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::exit::{Code, Failure, help};
 use crate::hosts;
 use crate::print::{print_json, print_line};
-use finding::{Finding, Severity};
+use finding::{Finding, Kind, Severity};
 
 /// Search for what keeps PRP from working, or from working well, on this machine and to a node.
 ///
@@ -114,10 +114,14 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
     let path = hosts_path(args);
     let is_udp = hosts::load(&path).is_ok_and(|file| is_all_udp(&file));
     let mut found = process::findings(is_udp);
-    let may_send = found.iter().all(|finding| finding.kind != "privilege_raw");
+    let may_send = found.iter().all(|finding| finding.kind != Kind::PrivilegeRaw);
     let report = check::hosts(&path, HostsScope::Here);
-    found.extend(report.faults.iter().map(|f| Finding::of_check("prphosts", Severity::Fault, f)));
-    found.extend(report.notes.iter().map(|n| Finding::of_check("prphosts", Severity::Warning, n)));
+    found.extend(
+        report.faults.iter().map(|f| Finding::of_check(Kind::Prphosts, Severity::Fault, f)),
+    );
+    found.extend(
+        report.notes.iter().map(|n| Finding::of_check(Kind::Prphosts, Severity::Warning, n)),
+    );
     let mut rest = router::findings();
     rest.extend(processes::findings());
     if let Ok(file) = hosts::load(&path) {

@@ -11,7 +11,7 @@ use prp_device::{
 use prp_node::printable;
 use prp_sock::{HostsFile, Resolver};
 
-use super::finding::Finding;
+use super::finding::{Finding, Kind};
 use super::hardware;
 
 /// Queueing disciplines that neither shape nor delay.
@@ -57,7 +57,7 @@ fn of_mtu(state: &DeviceState, own: Option<u32>) -> Option<Finding> {
     let DeviceState { name, mtu, .. } = state;
     let own = own.filter(|own| own > mtu)?;
     let cause = format!("prphosts says mtu={own} of this node, and {name} takes {mtu} bytes");
-    Some(Finding::fault("mtu", cause, &format!("`ip link set {name} mtu {own}`, or mtu={mtu}")))
+    Some(Finding::fault(Kind::Mtu, cause, &format!("`ip link set {name} mtu {own}`, or mtu={mtu}")))
 }
 
 /// A device with an own address of UDP, `own`, that does not take the datagrams with which
@@ -73,7 +73,7 @@ fn of_datagrams(
     (*mtu < least).then(|| {
         let cause =
             format!("{name}, which has udp:{own}, takes {mtu} bytes, and PRP needs {least}");
-        Finding::fault("mtu", cause, &format!("`ip link set {name} mtu {least}`, or more"))
+        Finding::fault(Kind::Mtu, cause, &format!("`ip link set {name} mtu {least}`, or more"))
     })
 }
 
@@ -81,14 +81,18 @@ fn of_queue(state: &DeviceState) -> Option<Finding> {
     let name = &state.name;
     let qdisc = state.qdisc.as_deref().filter(|qdisc| !USUAL.contains(qdisc))?;
     let cause = format!("{name} has the queueing discipline {qdisc}: it delays or drops frames");
-    Some(Finding::warning("qdisc", cause, &format!("`tc qdisc del dev {name} root`, if not meant")))
+    Some(Finding::warning(
+        Kind::Qdisc,
+        cause,
+        &format!("`tc qdisc del dev {name} root`, if not meant"),
+    ))
 }
 
 fn of_kind(state: &DeviceState) -> Option<Finding> {
     let name = &state.name;
     (state.kind.as_deref() == Some("vlan")).then(|| {
         let cause = format!("{name} is a VLAN: nodes outside it are not reached by it");
-        Finding::note("vlan", cause, "")
+        Finding::note(Kind::Vlan, cause, "")
     })
 }
 
@@ -99,7 +103,7 @@ fn of_counters(text: &str, name: &str) -> Option<Finding> {
     let (received, sent) = (numbers.get(2)?, numbers.get(10)?);
     (received + sent > 0).then(|| {
         let cause = format!("{name} has had {received} errors in receiving, {sent} in sending");
-        Finding::warning("device_errors", cause, "a cable or a port: `ethtool -S` says which")
+        Finding::warning(Kind::DeviceErrors, cause, "a cable or a port: `ethtool -S` says which")
     })
 }
 
@@ -115,7 +119,7 @@ fn of_chain(chain: &DeviceChain, name: &str) -> Option<Finding> {
          may drop PRP's frames"
     );
     let fix = format!("`nft list chain netdev {table} {chain}`: does it accept PRP's EtherType?");
-    Some(Finding::warning("filter", cause, &fix))
+    Some(Finding::warning(Kind::Filter, cause, &fix))
 }
 
 /// By the text of /proc/net/ptype: a protocol of the kernel that takes frames of our type.
@@ -127,7 +131,11 @@ fn of_ethertype(text: &str, ethertype: u16) -> Option<Finding> {
     });
     let handler = handler.filter(|name| !SOCKETS.contains(name))?;
     let cause = format!("EtherType 0x{ours} is a protocol of this kernel's, too: {handler}");
-    Some(Finding::warning("ethertype", cause, "another `ethertype` in the prphosts of all nodes"))
+    Some(Finding::warning(
+        Kind::Ethertype,
+        cause,
+        "another `ethertype` in the prphosts of all nodes",
+    ))
 }
 
 #[cfg(test)]

@@ -17,11 +17,72 @@ pub(super) enum Severity {
     Note,
 }
 
+/// Defines the kinds, and a list of them.
+macro_rules! kinds {
+    ($($kind:ident,)*) => {
+        /// What it is about: a word for programs.
+        #[derive(Copy, Clone, Debug, Eq, PartialEq, Serialize)]
+        #[serde(rename_all = "snake_case")]
+        pub(super) enum Kind {
+            $($kind,)*
+        }
+
+        #[cfg(test)]
+        impl Kind {
+            const ALL: &[Self] = &[$(Self::$kind,)*];
+        }
+    };
+}
+
+kinds! {
+    PrivilegeRaw,
+    PrivilegeAdmin,
+    PrivilegeBpf,
+    Seccomp,
+    Descriptors,
+    Variable,
+    Clock,
+    FastPathsOff,
+    Prphosts,
+    Mtu,
+    Qdisc,
+    DeviceErrors,
+    Filter,
+    Wireless,
+    Cloud,
+    HalfDuplex,
+    Speed,
+    Ethertype,
+    Vlan,
+    NodePort,
+    RunDir,
+    NoRouter,
+    RouterDrops,
+    Router,
+    RouterHosts,
+    RouterSilent,
+    ProcessSilent,
+    Overruns,
+    TooBig,
+    BadCrc,
+    BadSource,
+    Repeats,
+    Way,
+    NoAnswer,
+    NoWay,
+    Loop,
+    NotSent,
+    DuplicateNode,
+    MtuHole,
+    Loss,
+    TrainsLost,
+    TrainsRefused,
+}
+
 /// One thing that was found.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(super) struct Finding {
-    /// A word for programs.
-    pub(super) kind: &'static str,
+    pub(super) kind: Kind,
     pub(super) severity: Severity,
     /// What there is, and what comes of it.
     pub(super) cause: String,
@@ -30,27 +91,27 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    fn new(kind: &'static str, severity: Severity, cause: String, fix: &str) -> Self {
+    fn new(kind: Kind, severity: Severity, cause: String, fix: &str) -> Self {
         Self { kind, severity, cause, fix: Some(fix.to_owned()).filter(|fix| !fix.is_empty()) }
     }
 
     /// What keeps PRP from working.
-    pub(super) fn fault(kind: &'static str, cause: impl Into<String>, fix: &str) -> Self {
+    pub(super) fn fault(kind: Kind, cause: impl Into<String>, fix: &str) -> Self {
         Self::new(kind, Severity::Fault, cause.into(), fix)
     }
 
     /// What costs speed.
-    pub(super) fn warning(kind: &'static str, cause: impl Into<String>, fix: &str) -> Self {
+    pub(super) fn warning(kind: Kind, cause: impl Into<String>, fix: &str) -> Self {
         Self::new(kind, Severity::Warning, cause.into(), fix)
     }
 
     /// What a user may wonder about.
-    pub(super) fn note(kind: &'static str, cause: impl Into<String>, fix: &str) -> Self {
+    pub(super) fn note(kind: Kind, cause: impl Into<String>, fix: &str) -> Self {
         Self::new(kind, Severity::Note, cause.into(), fix)
     }
 
     /// What a check of prphosts has found.
-    pub(super) fn of_check(kind: &'static str, severity: Severity, found: &check::Finding) -> Self {
+    pub(super) fn of_check(kind: Kind, severity: Severity, found: &check::Finding) -> Self {
         let cause = check::Finding { fix: None, ..found.clone() }.to_string();
         // What a mistake in a line says is what is expected there.
         let correct = || Some(format!("correct line {} of {}", found.line?, found.file));
@@ -68,5 +129,34 @@ impl fmt::Display for Finding {
         };
         write!(f, "{severity}: {}", self.cause)?;
         self.fix.iter().try_for_each(|fix| write!(f, "\n    fix: {fix}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page with a table of the kinds.
+    const PAGE: &str = include_str!("../../../docs/tools.md");
+
+    /// Kinds in the table's first column.
+    fn documented() -> Vec<&'static str> {
+        let section = PAGE.split("\n## prp doctor\n").nth(1).expect("a section");
+        let section = section.split("\n## ").next().unwrap_or_default();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+        let columns = rows.filter_map(|row| row.split('|').next());
+        let kinds = columns.flat_map(|column| column.split(['`', ',', ' ']));
+        kinds.filter(|kind| !kind.is_empty()).collect()
+    }
+
+    #[test]
+    fn kind__the_book_has_each_and_no_other() {
+        let json = |kind| serde_json::to_value(kind).expect("JSON");
+        let name = |kind| json(kind).as_str().expect("a word").to_owned();
+        let mut kinds: Vec<_> = Kind::ALL.iter().map(name).collect();
+        let mut documented = documented();
+        kinds.sort_unstable();
+        documented.sort_unstable();
+        assert_eq!(kinds, documented);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use prp_device::DeviceState;
 
-use super::finding::Finding;
+use super::finding::{Finding, Kind};
 
 /// Where sysfs is mounted.
 pub(super) const SYSFS: &str = "/sys";
@@ -49,19 +49,19 @@ fn of_card(folder: &Path, name: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     if ["phy80211", "wireless"].iter().any(|entry| folder.join(entry).exists()) {
         let cause = format!("{name} is wireless: many access points pass IP only");
-        found.push(Finding::warning("wireless", cause, USE_UDP));
+        found.push(Finding::warning(Kind::Wireless, cause, USE_UDP));
     }
     if word(folder, "duplex").as_deref() == Some("half") {
         let cause = format!("{name} is at half duplex: frames that meet are lost");
         let fix = format!("`ethtool {name}`: autonegotiation at both ends, or neither");
-        found.push(Finding::warning("half_duplex", cause, &fix));
+        found.push(Finding::warning(Kind::HalfDuplex, cause, &fix));
     }
     // A device without a carrier has no speed, or -1.
     let speed = word(folder, "speed").and_then(|text| text.parse::<u32>().ok());
     if let Some(speed @ 1..USUAL_SPEED) = speed {
         let cause = format!("{name} is at {speed} Mbit/s");
         let fix = format!("if the card takes more (`ethtool {name}`): the cable, or the port");
-        found.push(Finding::note("speed", cause, &fix));
+        found.push(Finding::note(Kind::Speed, cause, &fix));
     }
     found
 }
@@ -71,7 +71,7 @@ fn of_cloud(table: &Path) -> Option<Finding> {
         |(file, text, _): &&(&str, &str, &str)| word(table, file).as_deref() == Some(text);
     let (_, _, cloud) = CLOUDS.iter().find(is_there)?;
     let cause = format!("this machine is in {cloud}, whose network carries IP only");
-    Some(Finding::warning("cloud", cause, USE_UDP))
+    Some(Finding::warning(Kind::Cloud, cause, USE_UDP))
 }
 
 /// The text of a file of sysfs; the kernel refuses some for devices that are down.
@@ -95,7 +95,7 @@ mod tests {
         folder
     }
 
-    fn kinds(files: &[(&str, &str)], index: u32) -> Vec<&'static str> {
+    fn kinds(files: &[(&str, &str)], index: u32) -> Vec<Kind> {
         let eth0 = DeviceState { name: "eth0".into(), index, ..DeviceState::default() };
         let found = findings(planted(files).path(), &[&eth0]);
         found.iter().map(|finding| finding.kind).collect()
@@ -106,28 +106,28 @@ mod tests {
     #[test]
     fn findings__what_makes_a_card_slow_or_unfit() {
         let speed = |text| [CARD, ("class/net/eth0/speed", text)];
-        assert_eq!(kinds(&[CARD], 7), [""; 0]);
-        assert_eq!(kinds(&speed("100\n"), 7), ["speed"]);
-        assert_eq!(kinds(&speed("1000\n"), 7), [""; 0]);
-        assert_eq!(kinds(&speed("-1\n"), 7), [""; 0]);
+        assert_eq!(kinds(&[CARD], 7), []);
+        assert_eq!(kinds(&speed("100\n"), 7), [Kind::Speed]);
+        assert_eq!(kinds(&speed("1000\n"), 7), []);
+        assert_eq!(kinds(&speed("-1\n"), 7), []);
         let duplex = |text| [CARD, ("class/net/eth0/duplex", text)];
-        assert_eq!(kinds(&duplex("half\n"), 7), ["half_duplex"]);
-        assert_eq!(kinds(&duplex("full\n"), 7), [""; 0]);
-        assert_eq!(kinds(&[CARD, ("class/net/eth0/phy80211/name", "phy0\n")], 7), ["wireless"]);
+        assert_eq!(kinds(&duplex("half\n"), 7), [Kind::HalfDuplex]);
+        assert_eq!(kinds(&duplex("full\n"), 7), []);
+        assert_eq!(kinds(&[CARD, ("class/net/eth0/phy80211/name", "phy0\n")], 7), [Kind::Wireless]);
     }
 
     #[test]
     fn findings__a_cloud_matters_to_cards_only() {
         let ec2 = ("class/dmi/id/sys_vendor", "Amazon EC2\n");
-        assert_eq!(kinds(&[CARD, ec2], 7), ["cloud"]);
-        assert_eq!(kinds(&[ec2], 7), [""; 0]);
+        assert_eq!(kinds(&[CARD, ec2], 7), [Kind::Cloud]);
+        assert_eq!(kinds(&[ec2], 7), []);
         let azure = ("class/dmi/id/chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77\n");
-        assert_eq!(kinds(&[CARD, azure], 7), ["cloud"]);
-        assert_eq!(kinds(&[CARD, ("class/dmi/id/sys_vendor", "QEMU\n")], 7), [""; 0]);
+        assert_eq!(kinds(&[CARD, azure], 7), [Kind::Cloud]);
+        assert_eq!(kinds(&[CARD, ("class/dmi/id/sys_vendor", "QEMU\n")], 7), []);
     }
 
     #[test]
     fn findings__of_another_namespaces_device_are_not_believed() {
-        assert_eq!(kinds(&[CARD, ("class/net/eth0/duplex", "half\n")], 8), [""; 0]);
+        assert_eq!(kinds(&[CARD, ("class/net/eth0/duplex", "half\n")], 8), []);
     }
 }

@@ -8,7 +8,7 @@ use prp_device::{NodePort, device_states};
 use prp_node::process;
 use prp_sock::{HostsFile, Resolver};
 
-use super::finding::Finding;
+use super::finding::{Finding, Kind};
 
 /// What is to be said of those of this machine by `file`.
 pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
@@ -122,7 +122,7 @@ fn of_silence(own: SocketAddr, holder: PortOwner) -> Finding {
         ),
         None => format!("as root `ss -ulpn 'sport = :{port}'` names it: continue it or end it"),
     };
-    Finding::fault("node_port", cause, &fix)
+    Finding::fault(Kind::NodePort, cause, &fix)
 }
 
 #[cfg(test)]

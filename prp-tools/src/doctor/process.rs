@@ -9,7 +9,7 @@ use std::{env, fs};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 
-use super::finding::Finding;
+use super::finding::{Finding, Kind};
 use crate::exit::{Code, Failure};
 use crate::sys::bpf;
 
@@ -56,9 +56,9 @@ fn of_descriptors(soft: u64) -> Option<Finding> {
         format!("a process may have {soft} descriptors: each port and each device takes some");
     let fix = "`ulimit -n 1024`, or LimitNOFILE= of the systemd unit";
     if soft < TOO_FEW_DESCRIPTORS {
-        return Some(Finding::fault("descriptors", cause, fix));
+        return Some(Finding::fault(Kind::Descriptors, cause, fix));
     }
-    (soft < FEW_DESCRIPTORS).then(|| Finding::warning("descriptors", cause, fix))
+    (soft < FEW_DESCRIPTORS).then(|| Finding::warning(Kind::Descriptors, cause, fix))
 }
 
 /// What is to be said of the value of `PRP_FAST_PATHS`.
@@ -66,10 +66,10 @@ fn of_fast_paths(value: Option<&OsStr>) -> Option<Finding> {
     let value = value?;
     if value == "off" {
         let cause = "PRP_FAST_PATHS=off: no fast path is used";
-        return Some(Finding::note("fast_paths_off", cause, ""));
+        return Some(Finding::note(Kind::FastPathsOff, cause, ""));
     }
     let cause = format!("PRP_FAST_PATHS={} has no effect", value.display());
-    Some(Finding::warning("variable", cause, "`off` is its only value"))
+    Some(Finding::warning(Kind::Variable, cause, "`off` is its only value"))
 }
 
 /// What is to be said of the value of `PRP_RUN_DIR`.
@@ -80,7 +80,7 @@ fn of_run_dir(value: Option<&OsStr>) -> Option<Finding> {
             "PRP_RUN_DIR={} is another folder for each directory that a process starts in",
             path.display()
         );
-        Finding::warning("variable", cause, "an absolute path, as for prp-routed")
+        Finding::warning(Kind::Variable, cause, "an absolute path, as for prp-routed")
     })
 }
 
@@ -88,21 +88,21 @@ fn of_capabilities(status: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     if !has(status, NET_RAW) {
         found.push(Finding::fault(
-            "privilege_raw",
+            Kind::PrivilegeRaw,
             "no CAP_NET_RAW: a packet socket cannot be opened, and so nothing can be sent",
             "`sudo setcap cap_net_raw+ep PROGRAM`, or AmbientCapabilities=CAP_NET_RAW of its unit",
         ));
     }
     if !has(status, NET_ADMIN) {
         found.push(Finding::note(
-            "privilege_admin",
+            Kind::PrivilegeAdmin,
             "no CAP_NET_ADMIN: frames leave by the packet socket, on virtual links at three \
              quarters of the speed",
             "",
         ));
     } else if !has(status, BPF) && !has(status, SYS_ADMIN) {
         found.push(Finding::note(
-            "privilege_bpf",
+            Kind::PrivilegeBpf,
             "no CAP_BPF: a stream beside many others of this machine has 50 % of its goodput",
             "",
         ));
@@ -122,12 +122,16 @@ fn of_filter(may_bpf: bool) -> Option<Finding> {
         .ok()?;
     if ended.signal().is_some() {
         let cause = "a filter of system calls ends processes that call bpf(2), as a flow does";
-        return Some(Finding::fault("seccomp", cause, &format!("{fix}; or PRP_FAST_PATHS=off")));
+        return Some(Finding::fault(
+            Kind::Seccomp,
+            cause,
+            &format!("{fix}; or PRP_FAST_PATHS=off"),
+        ));
     }
     let is_refused = ended.code() == Some(REFUSED.into());
     (is_refused && may_bpf).then(|| {
         let cause = "a filter of system calls refuses bpf(2): frames take no fast path";
-        Finding::warning("seccomp", cause, fix)
+        Finding::warning(Kind::Seccomp, cause, fix)
     })
 }
 
@@ -148,7 +152,7 @@ fn of_clock() -> Option<Finding> {
     let source = source.trim();
     (!FAST_CLOCKS.contains(&source)).then(|| {
         let cause = format!("the kernel's clock is {source}: each look at it is a system call");
-        Finding::note("clock", cause, "")
+        Finding::note(Kind::Clock, cause, "")
     })
 }
 
@@ -179,9 +183,9 @@ mod tests {
     fn of_fast_paths__a_value_without_effect_is_a_warning() {
         let kind = |value: &str| of_fast_paths(Some(OsStr::new(value))).expect("a finding").kind;
         assert_eq!(of_fast_paths(None), None);
-        assert_eq!(kind("off"), "fast_paths_off");
+        assert_eq!(kind("off"), Kind::FastPathsOff);
         for value in ["OFF", "maybe", ""] {
-            assert_eq!(kind(value), "variable", "{value}");
+            assert_eq!(kind(value), Kind::Variable, "{value}");
         }
     }
 
@@ -198,10 +202,10 @@ mod tests {
             let found = of_capabilities(&format!("Name:\tprp\nCapEff:\t{set}\n"));
             found.iter().map(|finding| finding.kind).collect::<Vec<_>>()
         };
-        assert_eq!(kinds("000001ffffffffff"), [""; 0]);
-        assert_eq!(kinds("0000000000002000"), ["privilege_admin"]);
-        assert_eq!(kinds("0000000000003000"), ["privilege_bpf"]);
-        assert_eq!(kinds("0000000000203000"), [""; 0]);
-        assert_eq!(kinds("0000000000000000"), ["privilege_raw", "privilege_admin"]);
+        assert_eq!(kinds("000001ffffffffff"), []);
+        assert_eq!(kinds("0000000000002000"), [Kind::PrivilegeAdmin]);
+        assert_eq!(kinds("0000000000003000"), [Kind::PrivilegeBpf]);
+        assert_eq!(kinds("0000000000203000"), []);
+        assert_eq!(kinds("0000000000000000"), [Kind::PrivilegeRaw, Kind::PrivilegeAdmin]);
     }
 }

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::finding::{Finding, Severity};
+use super::finding::{Finding, Kind, Severity};
 use crate::stat::{ANSWER_TIMEOUT, Process, Snapshot};
 
 /// Segments sent again that are many: 5 % of them, and at least this number, since a few are lost
@@ -14,7 +14,7 @@ const MANY_REPEATS: u64 = 100;
 const MANY_DROPS: u64 = 10;
 
 /// What a process has counted since it started, and what may be over long since.
-const PASSING: [&str; 2] = ["overruns", "too_big"];
+const PASSING: [Kind; 2] = [Kind::Overruns, Kind::TooBig];
 
 /// How long it is waited for more of that.
 const OBSERVATION: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
     let mut found = Vec::new();
     if process.is_stale {
         let cause = format!("{owner} does not answer: its peers wait for it");
-        found.push(Finding::warning("process_silent", cause, "is it stopped? `kill -CONT`"));
+        found.push(Finding::warning(Kind::ProcessSilent, cause, "is it stopped? `kill -CONT`"));
     }
     for device in &process.devices {
         let count = |name| device.counters.get(name).copied().unwrap_or(0);
@@ -56,7 +56,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
         if count("overruns") > 0 {
             let n = count("overruns");
             found.push(Finding::warning(
-                "overruns",
+                Kind::Overruns,
                 format!(
                     "{owner} has lost {n} frames at {name} since its start: its receiving ring was full"
                 ),
@@ -66,7 +66,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
         if count("too_big") > 0 {
             let n = count("too_big");
             found.push(Finding::warning(
-                "too_big",
+                Kind::TooBig,
                 format!(
                     "{owner} could not send {n} frames since its start: {name} had a smaller MTU than \
                      before"
@@ -76,13 +76,15 @@ fn of_process(process: &Process) -> Vec<Finding> {
         }
     }
     let drops = |reason: &str| process.drops.get(reason).copied().unwrap_or(0);
-    for (reason, what, fix) in [
+    for (kind, reason, what, fix) in [
         (
+            Kind::BadCrc,
             "bad_crc",
             "frames came changed",
             "a cable, a port or memory of a switch: `ethtool -S` counts at each device",
         ),
         (
+            Kind::BadSource,
             "bad_source",
             "frames came in a node's name from another hardware address",
             "two machines with one number, or an old address in prphosts",
@@ -90,7 +92,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
     ] {
         if drops(reason) >= MANY_DROPS {
             let cause = format!("{owner}: {} {what}", drops(reason));
-            found.push(Finding::warning(reason, cause, fix));
+            found.push(Finding::warning(kind, cause, fix));
         }
     }
     for c in &process.connections {
@@ -99,7 +101,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
             let percent = 100 * repeats / sent.max(1);
             let (node, port) = (c.peer_node, c.peer_port);
             found.push(Finding::warning(
-                "repeats",
+                Kind::Repeats,
                 format!("{owner}: {percent} % of the segments to {node}:{port} were sent again"),
                 "frames are lost on the way: `prp doctor NODE`, and counters of the switch",
             ));
@@ -121,20 +123,20 @@ mod tests {
         process.drops = [("bad_crc".to_owned(), MANY_DROPS), ("bad_id".to_owned(), 99)].into();
         let found = of_process(&process);
         let kinds: Vec<_> = found.iter().map(|finding| finding.kind).collect();
-        assert_eq!(kinds, ["process_silent", "bad_crc"]);
+        assert_eq!(kinds, [Kind::ProcessSilent, Kind::BadCrc]);
         let counters = [("overruns".to_owned(), 1), ("too_big".to_owned(), 2)].into();
         process.devices = vec![Device { name: "eth0".into(), counters }];
         let kinds: Vec<_> = of_process(&process).iter().map(|finding| finding.kind).collect();
-        assert_eq!(kinds, ["process_silent", "overruns", "too_big", "bad_crc"]);
+        assert_eq!(kinds, [Kind::ProcessSilent, Kind::Overruns, Kind::TooBig, Kind::BadCrc]);
     }
 
     #[test]
     fn passed__is_what_has_not_grown() {
         let of = |n: u64, kind| Finding::warning(kind, format!("{n} frames"), "more room");
-        let before = [of(3, "overruns"), of(7, "bad_crc")];
-        let same = passed(of(3, "overruns"), &before);
+        let before = [of(3, Kind::Overruns), of(7, Kind::BadCrc)];
+        let same = passed(of(3, Kind::Overruns), &before);
         assert_eq!(same.severity, Severity::Note, "{same:?}");
-        for finding in [of(4, "overruns"), of(7, "bad_crc"), of(3, "too_big")] {
+        for finding in [of(4, Kind::Overruns), of(7, Kind::BadCrc), of(3, Kind::TooBig)] {
             assert_eq!(passed(finding.clone(), &before), finding);
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use prp_proto::addr::{NodeId, UDP_PORTS};
 use prp_proto::wire::{Flags, NoWay, NodeKind};
 
-use super::finding::Finding;
+use super::finding::{Finding, Kind};
 use crate::exit::{Code, Failure};
 use crate::probe::{ProbeReply, Prober};
 
@@ -59,7 +59,7 @@ pub(super) fn findings(
     if names.is_empty() {
         return Vec::new();
     }
-    let failed = |e: Failure| vec![Finding::fault("way", e.text(), "")];
+    let failed = |e: Failure| vec![Finding::fault(Kind::Way, e.text(), "")];
     let mut prober = match Prober::open(Some(hosts)) {
         Ok(prober) => prober,
         Err(e) => return failed(e),
@@ -76,7 +76,7 @@ fn examine(
     let node = match prober.resolve(name) {
         Err(e) if e.is(Code::Unreachable) => {
             let (cause, fix) = prober.unknown(name);
-            return Ok(vec![Finding::fault("way", cause, &fix)]);
+            return Ok(vec![Finding::fault(Kind::Way, cause, &fix)]);
         }
         node => node?,
     };
@@ -95,12 +95,12 @@ fn examine(
     if lost > 0 {
         let cause = format!("{lost} of {ECHOES} echoes to {title} were lost, or their answers");
         let fix = "counters of the devices and switches on the way; `prp trace` has its routers";
-        found.push(Finding::warning("loss", cause, fix));
+        found.push(Finding::warning(Kind::Loss, cause, fix));
     }
     if small.replies.iter().any(|n| *n > 1) {
         let cause = format!("{title} has answered echoes twice: two machines have its number");
         let fix = "give each its own number and hardware address; a cloned machine has both";
-        found.push(Finding::fault("duplicate_node", cause, fix));
+        found.push(Finding::fault(Kind::DuplicateNode, cause, fix));
     }
     found.extend(of_size(prober, node, &mut number)?);
     if prober.is_udp(node) {
@@ -115,7 +115,7 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
     let Some(reply) = refusal else {
         if let Some(refusal) = prober.refusal() {
             let fix = "`nft list ruleset`, `tc filter show`, `tc qdisc show` and `ip route` here";
-            return Finding::fault("not_sent", prober.refused(node, refusal), fix);
+            return Finding::fault(Kind::NotSent, prober.refused(node, refusal), fix);
         }
         return unanswered(prober, node, &title);
     };
@@ -124,7 +124,7 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
         NodeKind::TimeExceeded => {
             let cause = format!("frames to {title} cross too many routers, and end at {from}");
             Finding::fault(
-                "loop",
+                Kind::Loop,
                 cause,
                 "`prp hosts check --all DIR`, with the prphosts of all nodes in DIR, finds loops",
             )
@@ -132,7 +132,7 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
         NodeKind::TooBig => {
             let cause =
                 format!("even an empty echo to {title} is too large for the link of {from}");
-            Finding::fault("mtu_hole", cause, "raise the MTU of that link")
+            Finding::fault(Kind::MtuHole, cause, "raise the MTU of that link")
         }
         NodeKind::Unreachable | NodeKind::Echo | NodeKind::EchoReply => {
             let cause = format!("{from} has no way to {title}: {}", reply.no_way);
@@ -145,7 +145,7 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
                     "`prp doctor` and `prp routed neighbours` on that node"
                 }
             };
-            Finding::fault("no_way", cause, fix)
+            Finding::fault(Kind::NoWay, cause, fix)
         }
     }
 }
@@ -170,7 +170,7 @@ fn unanswered(prober: &Prober, node: NodeId, title: &str) -> Finding {
              devices in one VLAN, is the hardware address in prphosts right, and does a filter \
              drop the EtherType: `nft list ruleset` on both ends, the switch, the hypervisor?"
         );
-        return Finding::fault("no_answer", cause, &fix);
+        return Finding::fault(Kind::NoAnswer, cause, &fix);
     };
     let cause = format!(
         "{title} does not answer over UDP: it is off, no program there uses PRP and no prp-routed \
@@ -182,7 +182,7 @@ fn unanswered(prober: &Prober, node: NodeId, title: &str) -> Finding {
         "`prp doctor` on that node; does a firewall (`nft list ruleset`) accept the UDP ports of \
          {first}, {own} to {last}, and does prphosts have its IP address?{routes}"
     );
-    Finding::fault("no_answer", cause, &fix)
+    Finding::fault(Kind::NoAnswer, cause, &fix)
 }
 
 /// Whether the largest frames get through that both ends would send; else how large they may be.
@@ -218,7 +218,7 @@ fn of_size(
     let stated = if is_with_tag { mtu - VLAN_TAG } else { mtu };
     let fix =
         format!("mtu={stated} for {title} in the prphosts of both ends, or a larger MTU there");
-    Ok(Some(Finding::fault("mtu_hole", cause, &fix)))
+    Ok(Some(Finding::fault(Kind::MtuHole, cause, &fix)))
 }
 
 /// Whether trains get to `node` whole: the device tests that while it sends some (SPEC PRP-UDP-7).
@@ -243,7 +243,7 @@ fn of_trains(
         );
         let fix =
             "a checksum offload that is off (`ethtool -k DEVICE`), or a tunnel on the way out";
-        Some(Finding::warning("trains_refused", cause, fix))
+        Some(Finding::warning(Kind::TrainsRefused, cause, fix))
     } else if counters.train_tests_failed > 0 {
         let cause = format!(
             "datagrams to {title} come when they leave alone, and not in trains: an offload on the \
@@ -251,7 +251,7 @@ fn of_trains(
         );
         let fix = "`ethtool -K DEVICE tx-udp-segmentation off` here, `rx-udp-gro-forwarding off` \
                     and `rx-gro-list off` there, or a kernel other than 7.0 to 7.1.4";
-        Some(Finding::warning("trains_lost", cause, fix))
+        Some(Finding::warning(Kind::TrainsLost, cause, fix))
     } else {
         None
     })

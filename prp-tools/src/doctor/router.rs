@@ -3,13 +3,14 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use prp_device::UdpCounters;
 use prp_node::RunDir;
 use prp_node::explained::{ExplainedError, Explanation};
 use prp_routed::control::ask;
 use prp_routed::report::Question;
 use serde_json::Value;
 
-use super::finding::Finding;
+use super::finding::{Finding, Kind};
 use crate::hosts;
 
 /// What is to be said of the routers of this network namespace.
@@ -19,7 +20,7 @@ pub(super) fn findings() -> Vec<Finding> {
         Err(e) if e.kind() == ErrorKind::PermissionDenied => {
             let fix = "make it again as root, or set PRP_RUN_DIR to a directory of this user";
             let cause = format!("{e}: no program believes a prp-routed there");
-            return vec![Finding::warning("run_dir", cause, fix)];
+            return vec![Finding::warning(Kind::RunDir, cause, fix)];
         }
         _ => {}
     }
@@ -27,7 +28,7 @@ pub(super) fn findings() -> Vec<Finding> {
     if nodes.is_empty() {
         let cause = "no prp-routed runs here: closed ports do not refuse, `prp ping` is not \
                      answered, and peers of killed processes wait for a timeout";
-        return vec![Finding::note("no_router", cause, "`systemctl enable --now prp-routed`")];
+        return vec![Finding::note(Kind::NoRouter, cause, "`systemctl enable --now prp-routed`")];
     }
     let status = |node| ask(&dir, node, &Question::Status);
     let of_answer = |answer| match answer {
@@ -43,7 +44,7 @@ fn of_silence(error: &io::Error) -> Finding {
         [Explanation { cause, fix: Some(fix), .. }, ..] => (cause.clone(), fix.clone()),
         _ => (error.to_string(), "start prp-routed again".to_owned()),
     };
-    Finding::warning("router_silent", cause, &fix)
+    Finding::warning(Kind::RouterSilent, cause, &fix)
 }
 
 /// What the status of a router has that is not as it should be.
@@ -51,7 +52,7 @@ fn of_status(status: &Value) -> Vec<Finding> {
     let trouble = |text: &str| {
         // As it prints what it has found.
         let (cause, fix) = text.split_once("; ").unwrap_or((text, "`prp routed status`"));
-        Finding::warning("router", format!("prp-routed says: {cause}"), fix)
+        Finding::warning(Kind::Router, format!("prp-routed says: {cause}"), fix)
     };
     let error = status["last_error"].as_str().map(|error| {
         let stated = status["last_error_fix"].as_str();
@@ -67,21 +68,18 @@ fn of_status(status: &Value) -> Vec<Finding> {
             }
             None => "fix the file, then `prp routed reload`",
         };
-        Finding::warning("router_hosts", cause, fix)
+        Finding::warning(Kind::RouterHosts, cause, fix)
     });
     let troubles = status["troubles"].as_array().into_iter().flatten();
     let troubles = troubles.filter_map(Value::as_str).map(trouble);
     error.into_iter().chain(troubles).chain(of_drops(status)).collect()
 }
 
-/// What of the counters of the UDP device is no drop.
-const NO_DROPS: [&str; 4] = ["trains_sent", "trains_received", "handed_on", "connects"];
-
 /// What the router has dropped since it started, by the names that its counters have everywhere.
 fn of_drops(status: &Value) -> Option<Finding> {
     let count = |(name, value): (&String, &Value), place: &str| {
         let number = value.as_u64().filter(|number| *number > 0)?;
-        (!NO_DROPS.contains(&name.as_str())).then(|| format!("{place}{name} {number}"))
+        (!UdpCounters::is_traffic(name)).then(|| format!("{place}{name} {number}"))
     };
     let object = |key: &str| status[key].as_object().into_iter().flatten();
     let reasons = object("dropped").filter_map(|counter| count(counter, ""));
@@ -96,7 +94,7 @@ fn of_drops(status: &Value) -> Option<Finding> {
     (!all.is_empty()).then(|| {
         let cause = format!("prp-routed has counted since its start: {}", all.join(", "));
         let fix = "`prp routed counters --watch` has what still grows";
-        Finding::note("router_drops", cause, fix)
+        Finding::note(Kind::RouterDrops, cause, fix)
     })
 }
 
@@ -134,7 +132,7 @@ mod tests {
         let mut counters: Vec<_> = counters.split(", ").collect();
         counters.sort_unstable();
         let expected = ["bad_source 2", "eth0 dropped 4", "eth0 overruns 3", "udp strangers 5"];
-        assert_eq!((found[0].kind, &counters[..]), ("router_drops", &expected[..]));
+        assert_eq!((found[0].kind, &counters[..]), (Kind::RouterDrops, &expected[..]));
     }
 
     #[test]
