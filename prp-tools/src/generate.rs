@@ -1,5 +1,7 @@
 //! `prp generate`: manual pages and shell completions, from the definitions of the arguments.
 
+mod node_names;
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -123,12 +125,37 @@ fn see_also(name: &str) -> String {
     others.collect::<Vec<_>>().join(",\n")
 }
 
+/// The commands below `program` that take nodes as words of their own, as the words that lead to
+/// them.
+fn node_takers(program: &Command) -> Vec<Vec<String>> {
+    fn below(command: &Command, path: &[String], takers: &mut Vec<Vec<String>>) {
+        for inner in command.get_subcommands() {
+            let path = [path, &[inner.get_name().to_owned()]].concat();
+            let takes_node = inner.get_positionals().any(|arg| {
+                arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "NODE"))
+            });
+            if takes_node {
+                takers.push(path.clone());
+            }
+            below(inner, &path, takers);
+        }
+    }
+    let mut takers = Vec::new();
+    below(program, &[], &mut takers);
+    takers
+}
+
 fn completions(folder: &Path, programs: [(Command, &str); 2]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for (mut command, _) in programs {
         let name = command.get_name().to_owned();
+        let takers = node_takers(&command);
         for shell in SHELLS {
-            clap_complete::generate_to(shell, &mut command, &name, folder)?;
+            let file = clap_complete::generate_to(shell, &mut command, &name, folder)?;
+            if !takers.is_empty() {
+                let script = fs::read_to_string(&file)?;
+                fs::write(file, node_names::complete(shell, &script, &takers))?;
+            }
         }
     }
     Ok(())

@@ -73,6 +73,13 @@ enum HostsCommand {
 "))]
     Generate(generate::HostsGenerateArgs),
     Resolve(resolve::ResolveArgs),
+    /// Print the names of all nodes, a line each; completions of shells use it.
+    #[command(after_help = help("  prp hosts names\n"))]
+    Names {
+        /// The prphosts to read [default: $PRP_HOSTS, else /etc/prphosts]
+        #[arg(long, value_name = "FILE")]
+        hosts: Option<PathBuf>,
+    },
 }
 
 /// Runs `prp hosts`.
@@ -88,6 +95,11 @@ pub(crate) fn run(args: &HostsArgs) -> Result<(), Failure> {
         }
         HostsCommand::Generate(args) => print_line(generate::run(args)?),
         HostsCommand::Resolve(args) => print_line(resolve::run(args)?),
+        HostsCommand::Names { hosts } => {
+            let file = load(&path_or_default(hosts.as_deref()))?;
+            let names: Vec<_> = file.hosts().entries().flat_map(Entry::names).collect();
+            if names.is_empty() { Ok(()) } else { print_line(names.join("\n")) }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 
 /// Commands without `--json`: they print what others have sent, what was asked for as a file, or
 /// nothing.
-const NO_DATA: [&str; 16] = [
+const NO_DATA: [&str; 17] = [
     "prp cat",
     "prp generate completions",
     "prp generate man",
@@ -14,6 +14,7 @@ const NO_DATA: [&str; 16] = [
     "prp hosts generate ring",
     "prp hosts generate star",
     "prp hosts generate tree",
+    "prp hosts names",
     "prp key drop",
     "prp key new",
     "prp key use",

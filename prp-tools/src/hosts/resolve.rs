@@ -22,6 +22,7 @@ use crate::print::json;
 "))]
 pub(super) struct ResolveArgs {
     /// A name or number
+    #[arg(value_name = "NODE")]
     name: String,
     /// The prphosts to search [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
