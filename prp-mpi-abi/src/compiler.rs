@@ -49,23 +49,49 @@ fn run() -> io::Result<ExitCode> {
     let folder = prepare()?;
     let (include, library) = (folder.join("include"), folder.join("lib"));
     let compiler = env::var_os("PRP_MPI_CC").unwrap_or_else(|| "cc".into());
-    let shows = |a: &OsString| a == "-show" || a == "--show";
-    let only_shows = arguments.iter().any(shows);
+    let shown = arguments.iter().find_map(|word| Shown::of(word));
     let stops_before = ["-c", "-E", "-S", "-M", "-MM"];
     let links = !arguments.iter().any(|a| stops_before.iter().any(|stop| a == stop));
-    let mut words = vec![joined("-I", &include)];
-    words.extend(arguments.into_iter().filter(|a| !shows(a)));
-    if links {
-        words.extend([joined("-L", &library), joined("-Wl,-rpath,", &library), "-lmpi_abi".into()]);
+    let compile = [joined("-I", &include)];
+    let link = [joined("-L", &library), joined("-Wl,-rpath,", &library), "-lmpi_abi".into()];
+    let given = arguments.into_iter().filter(|word| Shown::of(word).is_none());
+    let Some(shown) = shown else {
+        let link = link.into_iter().filter(|_| links);
+        return Err(Command::new(compiler).args(compile).args(given).args(link).exec());
+    };
+    let compiler = shown.with_compiler.then_some(compiler);
+    let compile = compile.into_iter().chain(given).filter(|_| shown.compiles);
+    let link = link.into_iter().filter(|_| shown.links && (links || !shown.compiles));
+    let words: Vec<_> = compiler.into_iter().chain(compile).chain(link).collect();
+    let mut line = words.join(OsStr::new(" ")).into_encoded_bytes();
+    line.push(b'\n');
+    io::stdout().write_all(&line)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The parts of the compiler's command that are printed in place of running it.
+struct Shown {
+    with_compiler: bool,
+    compiles: bool,
+    links: bool,
+}
+
+impl Shown {
+    /// Returns what `word` asks for: in the words of MPICH and of Open MPI, which build systems
+    /// try.
+    fn of(word: &OsStr) -> Option<Self> {
+        let word = word.to_str()?;
+        let (with_compiler, compiles, links) = match word.strip_prefix('-')?.trim_start_matches('-')
+        {
+            "show" | "showme" => (true, true, true),
+            "compile_info" => (true, true, false),
+            "link_info" => (true, false, true),
+            "showme:compile" => (false, true, false),
+            "showme:link" => (false, false, true),
+            _ => return None,
+        };
+        Some(Self { with_compiler, compiles, links })
     }
-    if only_shows {
-        words.insert(0, compiler);
-        let mut line = words.join(OsStr::new(" ")).into_encoded_bytes();
-        line.push(b'\n');
-        io::stdout().write_all(&line)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    Err(Command::new(compiler).args(words).exec())
 }
 
 /// An option with the folder that it names.

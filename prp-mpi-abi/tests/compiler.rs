@@ -51,6 +51,30 @@ fn functions__the_book_has_all() {
     );
 }
 
+/// Build systems ask in the words of MPICH or of Open MPI.
+#[test]
+fn show__prints_what_compiles_and_links() {
+    let shown = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prp-mpicc"));
+        let Output { status, stdout, stderr } =
+            command.args(words).env("PRP_MPI_CC", "cc1").output().expect("prp-mpicc runs");
+        assert!(status.success(), "{words:?}: {}", String::from_utf8_lossy(&stderr));
+        let line = String::from_utf8(stdout).expect("text");
+        // Of options with folders what comes before the folder.
+        let kind = |word: &str| word.split('/').next().unwrap_or_default().to_owned();
+        line.split_whitespace().map(kind).collect::<Vec<_>>().join(" ")
+    };
+    let all = "cc1 -I -L -Wl,-rpath, -lmpi_abi";
+    assert_eq!(shown(&["-show"]), all);
+    assert_eq!(shown(&["--showme"]), all);
+    assert_eq!(shown(&["-show", "a.c", "-O2"]), "cc1 -I a.c -O2 -L -Wl,-rpath, -lmpi_abi");
+    assert_eq!(shown(&["-c", "a.c", "-show"]), "cc1 -I -c a.c");
+    assert_eq!(shown(&["-compile_info"]), "cc1 -I");
+    assert_eq!(shown(&["-link_info"]), "cc1 -L -Wl,-rpath, -lmpi_abi");
+    assert_eq!(shown(&["-showme:compile"]), "-I");
+    assert_eq!(shown(&["--showme:link"]), "-L -Wl,-rpath, -lmpi_abi");
+}
+
 #[test]
 fn print__a_reader_that_has_enough_is_no_error() {
     let (reader, writer) = io::pipe().expect("a pipe");
