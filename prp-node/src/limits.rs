@@ -11,9 +11,10 @@
 //! The others are errors of the calls that meet them.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
-use nix::sys::resource::{RLIM_INFINITY, Resource, UsageWho, getrlimit, getrusage, setrlimit};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
 pub use crate::sys::limits::NotingAllocator;
@@ -21,6 +22,9 @@ pub use crate::sys::limits::NotingAllocator;
 /// Bytes of stack that the main thread has at least: an unoptimised program uses half of it to
 /// parse its command line. Other threads have 2 MiB, whatever the limit.
 const STACK: u64 = 512 << 10;
+
+/// The soft limit of processor time when [`guard`] was called, in seconds.
+static PROCESSOR_SECONDS: AtomicU64 = AtomicU64::new(RLIM_INFINITY);
 
 /// Has limits of this process, `program`, lead to errors and messages. To be called before any
 /// thread is started, which inherits what is blocked. With [`NotingAllocator`] as the program's
@@ -35,6 +39,7 @@ pub fn guard(program: &'static str) -> io::Result<()> {
     crate::sys::limits::handle_signals(program)?;
     lower_before_kill(Resource::RLIMIT_CPU, |hard| hard - 1)?;
     lower_before_kill(Resource::RLIMIT_RTTIME, |hard| hard / 2)?;
+    PROCESSOR_SECONDS.store(getrlimit(Resource::RLIMIT_CPU)?.0, Ordering::Relaxed);
     provide_stack()
 }
 
@@ -45,16 +50,14 @@ pub fn processor_seconds() -> Option<u64> {
     (hard != RLIM_INFINITY).then_some(hard.max(1))
 }
 
-/// Seconds of processor time that this process has used, if that is all that it has: after SIGXCPU,
-/// which comes for `RLIMIT_RTTIME` as well.
+/// Returns the seconds of processor time that this process has used, if that is all that it has:
+/// after SIGXCPU, which comes for `RLIMIT_RTTIME` as well.
+///
+/// With its signal the kernel raises the soft limit by one. It counts ticks for that: the time that
+/// `getrusage` measures may be less.
 pub fn used_processor_seconds() -> Option<u64> {
-    let (soft, _) =
-        getrlimit(Resource::RLIMIT_CPU).ok().filter(|(soft, _)| *soft != RLIM_INFINITY)?;
-    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
-    let used = usage.user_time() + usage.system_time();
-    let seconds = used.tv_sec().cast_unsigned();
-    // With its signal the kernel has raised the limit by one.
-    (seconds + 1 >= soft).then_some(seconds)
+    let (soft, _) = getrlimit(Resource::RLIMIT_CPU).ok()?;
+    (soft != PROCESSOR_SECONDS.load(Ordering::Relaxed)).then(|| soft.saturating_sub(1))
 }
 
 /// Whether `error` says that this process, or the machine, has no more of something.
