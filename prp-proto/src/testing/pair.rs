@@ -9,6 +9,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
+use crate::buffer::Sink;
 use crate::config::{ConnConfig, EndpointConfig};
 use crate::device::Device;
 use crate::endpoint::{Ending, Endpoint};
@@ -68,6 +69,19 @@ impl Side {
         let devices = vec![Device::ethernet(mac, mtu), Device::loopback(65536)];
         let endpoint = Endpoint::new(config, routes, devices, [seed; 32]);
         Self { endpoint, events: Vec::new(), foreign: Vec::new() }
+    }
+}
+
+impl Endpoint {
+    /// Takes an Ethernet frame, whose source is in it, as [`Self::handle_packet`].
+    pub fn handle_frame(
+        &mut self,
+        now: Instant,
+        device: DeviceId,
+        frame: &[u8],
+        sink: Option<&mut Sink<'_>>,
+    ) -> Disposition {
+        self.handle_packet(now, device, ethernet_source(frame), frame, sink)
     }
 }
 
@@ -299,8 +313,7 @@ impl Pair {
             let (direction, device, bytes) = entry.remove();
             let now = self.time;
             let side = self.receiver(direction);
-            let disposition =
-                side.endpoint.handle_packet(now, device, ethernet_source(&bytes), &bytes, None);
+            let disposition = side.endpoint.handle_frame(now, device, &bytes, None);
             if let Disposition::Dropped(why) = disposition {
                 self.drops.push(why);
             }

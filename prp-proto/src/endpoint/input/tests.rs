@@ -17,7 +17,7 @@ use crate::testing::{Pair, Side};
 use crate::timer::Timer;
 use crate::wire::{
     AckBlock, Bitmap, Control, ETHERTYPE, HEADER_LEN, MAX_CONTROL_LEN, Reliability, ReliabilitySet,
-    TransportHeader, ethernet_source,
+    TransportHeader,
 };
 
 /// An endpoint as it decides what happens next, with what it has counted for a connection.
@@ -35,7 +35,7 @@ fn handle_unexpected(endpoint: &mut Endpoint, now: Instant, bytes: &[u8], sink: 
     let port = frame.head.transport.dst_port;
     let known = endpoint.table.find_for_frame(port, peer);
     let Some(handle) = known.filter(|_| !frame.flags().intersects(Flags::CREQ)) else {
-        endpoint.handle_packet(now, DeviceId(0), ethernet_source(bytes), bytes, Some(sink));
+        endpoint.handle_frame(now, DeviceId(0), bytes, Some(sink));
         return;
     };
     let follows = endpoint.may_adopt_peer_path(now, handle, DeviceId(0), &frame);
@@ -134,13 +134,7 @@ impl Channel {
             (Sink::new(conn, &mut one[..len]), Sink::new(conn, &mut other[..len]));
         let mut slow = side.endpoint.clone();
         self.note_expected(now, &slow, conn, &frame);
-        side.endpoint.handle_packet(
-            now,
-            DeviceId(0),
-            ethernet_source(&frame),
-            &frame,
-            Some(&mut sink),
-        );
+        side.endpoint.handle_frame(now, DeviceId(0), &frame, Some(&mut sink));
         handle_unexpected(&mut slow, now, &frame, &mut same);
         assert_eq!(sink.filled(), same.filled());
         assert_eq!(observed(&side.endpoint, conn), observed(&slow, conn));
@@ -282,7 +276,7 @@ fn expected__nothing_that_breaks_the_terms() {
     let mut sink = Sink::new(conn, &mut buf);
     let mut hand_over = |server: &mut Endpoint, payload: &[u8]| {
         let frame = segment(&first, sink.filled() as u32, payload);
-        server.handle_packet(now, DeviceId(0), ethernet_source(&frame), &frame, Some(&mut sink))
+        server.handle_frame(now, DeviceId(0), &frame, Some(&mut sink))
     };
     assert_eq!(hand_over(server, &[7]), Disposition::Accepted);
     let long = hand_over(server, &std::vec![0; mss + 1]);
@@ -322,18 +316,11 @@ fn expected__not_without_its_trailer() {
     for at in [HEADER_LEN, HEADER_LEN + 99, HEADER_LEN + 100] {
         let mut broken = frame.clone();
         broken[at] ^= 1;
-        let disposition = server.handle_packet(
-            now,
-            DeviceId(0),
-            ethernet_source(&broken),
-            &broken,
-            Some(&mut sink),
-        );
+        let disposition = server.handle_frame(now, DeviceId(0), &broken, Some(&mut sink));
         assert_eq!(disposition, Disposition::Dropped(DropReason::BadCrc));
     }
     assert_eq!(sink.filled(), 0);
-    let disposition =
-        server.handle_packet(now, DeviceId(0), ethernet_source(&frame), &frame, Some(&mut sink));
+    let disposition = server.handle_frame(now, DeviceId(0), &frame, Some(&mut sink));
     assert_eq!((disposition, sink.filled()), (Disposition::Accepted, 100));
 }
 
@@ -364,13 +351,13 @@ fn expected__leaves_a_closed_window_watched() {
     let len = Control::Ack { to, ack }.emit(&mut block);
     let mut frame = segment(&data, 0, &block[..len]);
     frame[HEADER_LEN - 1] = (Flags::CTL.bits() & 0xff) as u8;
-    client_side.handle_packet(now, DeviceId(0), ethernet_source(&frame), &frame, None);
+    client_side.handle_frame(now, DeviceId(0), &frame, None);
     let mut fourth = data;
     let acked = (first + 4).truncate(SeqWidth::Bits16) as u16;
     fourth[HEADER_LEN - 4..HEADER_LEN - 2].copy_from_slice(&acked.to_be_bytes());
     let mut buf = [0; 100];
     let mut sink = Sink::new(client, &mut buf);
-    client_side.handle_packet(now, DeviceId(0), ethernet_source(&fourth), &fourth, Some(&mut sink));
+    client_side.handle_frame(now, DeviceId(0), &fourth, Some(&mut sink));
     assert_eq!(sink.filled(), 1);
     let conn = client_side.table.get(client).unwrap();
     assert!(

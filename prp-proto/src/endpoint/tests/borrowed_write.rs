@@ -3,7 +3,6 @@ use crate::TransmitBatch;
 use crate::addr::DeviceId;
 use crate::endpoint::{BorrowedWrite, Endpoint};
 use crate::time::Instant;
-use crate::wire::ethernet_source;
 
 /// The frames that may go now, while `borrowed_write` is lent.
 fn frames(
@@ -26,7 +25,7 @@ fn frames(
 /// Hands `frames` to `endpoint`.
 fn take(endpoint: &mut Endpoint, now: Instant, frames: &[Vec<u8>]) {
     for frame in frames {
-        endpoint.handle_packet(now, DeviceId(0), ethernet_source(frame), frame, None);
+        endpoint.handle_frame(now, DeviceId(0), frame, None);
     }
     endpoint.handle_idle(now);
 }

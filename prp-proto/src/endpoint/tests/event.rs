@@ -5,7 +5,6 @@ use super::*;
 use crate::addr::DeviceId;
 use crate::endpoint::Sink;
 use crate::event::Readiness;
-use crate::wire::ethernet_source;
 
 /// What the events of one side, since the last call, said of `conn`.
 fn take_readiness(pair: &mut Pair, direction: Direction, conn: ConnHandle) -> Readiness {
@@ -30,13 +29,7 @@ fn hand_over(pair: &mut Pair, sink: &mut Sink<'_>) {
     pair.client.endpoint.poll_transmit(now, &mut batch);
     for i in 0..batch.len() {
         let frame = pair.client.endpoint.frame(&batch, i).concat();
-        pair.server.endpoint.handle_packet(
-            now,
-            DeviceId(0),
-            ethernet_source(&frame),
-            &frame,
-            Some(&mut *sink),
-        );
+        pair.server.endpoint.handle_frame(now, DeviceId(0), &frame, Some(&mut *sink));
     }
 }
 

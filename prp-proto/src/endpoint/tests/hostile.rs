@@ -3,7 +3,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::addr::{DeviceId, MacAddr};
 use crate::seq::{Seq, SeqWidth};
-use crate::wire::ethernet_source;
 
 /// A frame a stranger on the segment makes, with the right hardware addresses.
 pub(super) fn forge(
@@ -155,13 +154,7 @@ fn acknowledgement__of_what_was_long_ago_is_dropped() {
     let beyond = ours + crate::config::MAX_WINDOW;
     for ack in 0..=u16::MAX {
         let frame = forge_data(&pair, c, beyond, theirs + u32::from(ack), b"x");
-        pair.server.endpoint.handle_packet(
-            pair.time,
-            DeviceId(0),
-            ethernet_source(&frame),
-            &frame,
-            None,
-        );
+        pair.server.endpoint.handle_frame(pair.time, DeviceId(0), &frame, None);
     }
     // Expect: the one that is right, and a window of late ones, as SPEC section 13 counts.
     let drops = &pair.server.endpoint.stats().drops;
@@ -240,7 +233,7 @@ fn flood__of_requests_is_bounded_by_the_peer_limit() {
         let from = PrpAddr::new(node, Port::new(port));
         let to = Pair::server_addr(80);
         let frame = forge(from, to, Flags::CREQ, 0, &offer.emit(), Some(CrcKey::NONE));
-        pair.server.endpoint.handle_packet(now, DeviceId(0), ethernet_source(&frame), &frame, None);
+        pair.server.endpoint.handle_frame(now, DeviceId(0), &frame, None);
     }
     assert_eq!(pair.server.endpoint.connections(), 128);
     assert_eq!(pair.server.endpoint.pending(listener), 128);
@@ -294,13 +287,7 @@ fn flood__of_strays_is_answered_sparingly() {
     for port in 1..10_000 {
         let from = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(port));
         let frame = forge(from, Pair::server_addr(80), flags, 0, b"x", None);
-        pair.server.endpoint.handle_packet(
-            pair.time,
-            DeviceId(0),
-            ethernet_source(&frame),
-            &frame,
-            None,
-        );
+        pair.server.endpoint.handle_frame(pair.time, DeviceId(0), &frame, None);
         pair.drive();
     }
     // A thousand at once, and a thousand a second in the tenth of a second that this takes.

@@ -5,7 +5,6 @@ use crate::addr::DeviceId;
 use crate::buffer::Sink;
 use crate::config::EndpointConfig;
 use crate::transmit::TransmitBatch;
-use crate::wire::ethernet_source;
 
 /// A pair whose processes keep `receive_memory` bytes.
 fn limited(receive_memory: usize) -> Pair {
@@ -174,13 +173,7 @@ fn memory__what_follows_a_full_sink_takes_no_fresh_memory() {
         for i in 0..batch.len() {
             let frame = pair.client.endpoint.frame(&batch, i).concat();
             let device = DeviceId(0);
-            pair.server.endpoint.handle_packet(
-                pair.time,
-                device,
-                ethernet_source(&frame),
-                &frame,
-                Some(&mut sink),
-            );
+            pair.server.endpoint.handle_frame(pair.time, device, &frame, Some(&mut sink));
         }
         assert_eq!(sink.filled(), 3500);
         assert!(pair.drive_until(|p| p.server.endpoint.unread(s) + 3500 == data.len()));

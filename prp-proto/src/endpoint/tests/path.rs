@@ -8,7 +8,7 @@ use crate::endpoint::{Device, Endpoint, TracePoint};
 use crate::hosts::Hosts;
 use crate::route::{HopUse, RouteTable, UnusableHops};
 use crate::time::Instant;
-use crate::wire::{NodeBlock, NodeKind, ethernet_source, sealed};
+use crate::wire::{NodeBlock, NodeKind, sealed};
 
 const HOSTS: &str = "1 02:00:00:00:00:01 eth0, 02:00:00:00:01:01 eth1 metric 5\n\
     2 02:00:00:00:00:02 eth0, 02:00:00:00:01:02 eth1 metric 5\n";
@@ -52,13 +52,7 @@ impl Net {
                     self.sent[link] += 1;
                     let frame = self.ends[from].frame(&batch, i).concat();
                     if !self.dead[link] {
-                        self.ends[1 - from].handle_packet(
-                            self.time,
-                            device,
-                            ethernet_source(&frame),
-                            &frame,
-                            None,
-                        );
+                        self.ends[1 - from].handle_frame(self.time, device, &frame, None);
                     }
                 }
                 batch.clear();
@@ -328,7 +322,7 @@ fn path__is_not_changed_by_a_repeat_that_is_not_believed() {
         }
         net.time = net.time + 20 * MS;
         for frame in forged {
-            net.ends[1].handle_packet(net.time, DeviceId(1), ethernet_source(&frame), &frame, None);
+            net.ends[1].handle_frame(net.time, DeviceId(1), &frame, None);
             assert_eq!(net.current_path(1, s), 0, "trailer {crc}");
         }
         // Expect: neither does a request that is not the one that was granted.
@@ -345,12 +339,12 @@ fn path__is_not_changed_by_a_repeat_that_is_not_believed() {
         let mut request = hostile::forge(from, to, Flags::CREQ, 1, &offer.emit(), key);
         request[..6].copy_from_slice(&[2, 0, 0, 0, 1, 2]);
         request[6..12].copy_from_slice(&[2, 0, 0, 0, 1, 1]);
-        net.ends[1].handle_packet(net.time, DeviceId(1), ethernet_source(&request), &request, None);
+        net.ends[1].handle_frame(net.time, DeviceId(1), &request, None);
         assert_eq!(net.current_path(1, s), 0);
         if !crc {
             // RTX is covered by the trailer, so it cannot be added behind the sender's back.
             let again = repeat(&|_| {});
-            net.ends[1].handle_packet(net.time, DeviceId(1), ethernet_source(&again), &again, None);
+            net.ends[1].handle_frame(net.time, DeviceId(1), &again, None);
             assert_eq!(net.current_path(1, s), 1, "what is believed turns it");
         }
     }
@@ -386,7 +380,7 @@ fn no_onward_route__ends_a_request_that_has_one_next_hop() {
                 TransportHeader { dst_port: asked.transport.src_port, ..asked.transport };
             (transport.src_port, transport.flags) = (Port::CONTROL, Flags::CTL);
             let frame = sealed(Head { ethernet, network, transport }, &[&block.emit()]);
-            client.handle_packet(Instant::ZERO, DeviceId(0), ethernet_source(&frame), &frame, None);
+            client.handle_frame(Instant::ZERO, DeviceId(0), &frame, None);
             client.take_error(conn)
         };
         assert_eq!(receive(offer.id ^ 1, 80, 3), None);

@@ -1,5 +1,4 @@
 use super::*;
-use crate::wire::ethernet_source;
 
 #[test]
 fn data__arrives_in_order_under_every_policy_and_segment_size() {
@@ -139,13 +138,7 @@ fn sink__takes_arriving_data_past_the_receive_buffer() {
     for i in 0..batch.len() {
         let frame = pair.client.endpoint.frame(&batch, i).concat();
         let device = crate::addr::DeviceId(0);
-        pair.server.endpoint.handle_packet(
-            now,
-            device,
-            ethernet_source(&frame),
-            &frame,
-            Some(&mut sink),
-        );
+        pair.server.endpoint.handle_frame(now, device, &frame, Some(&mut sink));
     }
     assert_eq!(sink.filled(), 3500);
     assert_eq!(buf, data[..3500]);

@@ -4,7 +4,7 @@
 use super::*;
 use crate::addr::DeviceId;
 use crate::seq::Seq;
-use crate::wire::{Control, MAX_CONTROL_LEN, ethernet_source};
+use crate::wire::{Control, MAX_CONTROL_LEN};
 
 /// The client's process ends, and another one of its node answers for ports that no process owns.
 fn end_client(pair: &mut Pair) {
@@ -94,7 +94,7 @@ fn flood__has_few_ports_checked() {
             let to = Pair::server_addr(port);
             let from = PrpAddr::new(node, Port::new(port));
             let frame = hostile::forge(from, to, flags, 0, payload, key);
-            server.handle_packet(pair.time, DeviceId(0), ethernet_source(&frame), &frame, None);
+            server.handle_frame(pair.time, DeviceId(0), &frame, None);
         }
     }
     let events = core::iter::from_fn(|| server.poll_event()).count();
@@ -104,7 +104,7 @@ fn flood__has_few_ports_checked() {
     let from = PrpAddr::new(node, Port::new(7));
     let to = Pair::server_addr(80);
     let frame = hostile::forge(from, to, Flags::CACK, 0, &offer.emit(), none);
-    server.handle_packet(pair.time, DeviceId(0), ethernet_source(&frame), &frame, None);
+    server.handle_frame(pair.time, DeviceId(0), &frame, None);
     assert_eq!(server.stats().refusals_sent, 1);
 }
 
