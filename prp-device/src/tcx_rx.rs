@@ -129,10 +129,15 @@ impl TcxRx {
         }
     }
 
-    /// From now on no thread polls, and frames go to the socket; whether some wait here.
+    /// From now on no thread polls, and frames go to the socket; whether some wait here. While
+    /// frames that came before these may still be in the socket's ring it stays open, for those
+    /// that came after these would follow them there, and nothing tells the ones from the others.
     pub fn disable(&self) -> bool {
         self.wanted.store(false, Ordering::Relaxed);
         let Some(slots) = self.slots.get() else { return false };
+        if self.draining_socket.load(Ordering::Relaxed) && slots.has_frame() {
+            return true;
+        }
         if slots.is_enabled() {
             slots.enable(false);
         }

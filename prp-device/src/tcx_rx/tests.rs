@@ -172,6 +172,26 @@ fn receive__hands_out_what_came_to_the_socket_before() {
     assert!(!bench.tcx_rx.disable());
 }
 
+/// The reader found nothing, did something else, and is about to sleep: meanwhile a frame that was
+/// on its way to the socket when frames began to come here has arrived there.
+#[test]
+fn disable__keeps_frames_in_order_whose_predecessors_are_at_the_socket() {
+    let Some(bench) = Bench::new() else { return };
+    bench.enable();
+    assert_eq!(bench.receive(9, &mut VecDeque::new()), []);
+    let mut ring = VecDeque::from([1]);
+    assert_eq!(bench.verdict(&frame(2)), DROP);
+    assert!(bench.tcx_rx.disable(), "one waits");
+    for number in 3..6 {
+        if bench.verdict(&frame(number)) == NEXT {
+            ring.push_back(number);
+        }
+    }
+    assert_eq!(bench.receive(9, &mut ring), [1, 2, 3, 4, 5]);
+    assert!(!bench.tcx_rx.disable());
+    assert_eq!(bench.verdict(&frame(6)), NEXT);
+}
+
 #[test]
 fn enable__only_an_inlet_that_is_open_and_empty() {
     let Some(bench) = Bench::new() else { return };
