@@ -80,6 +80,14 @@ impl WaitParams<'_> {
         }
     }
 
+    /// Returns whether the thread is to lead when the leader has left. One that only accepts
+    /// connections is not: a leader that gets its message mostly comes back in some microseconds,
+    /// and frames in between are seldom requests. So a message to a thread that answers wakes no
+    /// thread that accepts, and the keeper leads if no thread comes back.
+    fn leads_for_others(&self) -> bool {
+        !self.interests.iter().all(|i| matches!(i, Interest::Accept(_)))
+    }
+
     /// Sleeps while another thread leads.
     fn park(&self, me: &Waiter, now: Instant) -> io::Result<()> {
         let left = self.deadline.map(|d| d.since(now));
@@ -219,9 +227,11 @@ impl Engine {
         lock_class: LockClass,
     ) -> (CoreGuard<'a>, io::Result<()>) {
         waiting.interests.iter().for_each(|i| core.register(*i, &parker.waker));
-        let Waiting { leader, followers, calls, .. } = &mut core.waiting;
-        let is_next = leader.as_mut().is_some_and(|leader| leader.ask_to_resign(calls));
-        followers.insert(if is_next { 0 } else { followers.len() }, parker.waiter.clone());
+        if waiting.leads_for_others() {
+            let Waiting { leader, followers, calls, .. } = &mut core.waiting;
+            let is_next = leader.as_mut().is_some_and(|leader| leader.ask_to_resign(calls));
+            followers.insert(if is_next { 0 } else { followers.len() }, parker.waiter.clone());
+        }
         // What the attempt has taken in concerns other threads, which may sleep, or this thread,
         // which is listed now.
         self.finish(core, now);
@@ -281,7 +291,8 @@ impl Engine {
         Driven::Over(outcome)
     }
 
-    /// The role of leader is free: the thread that has waited longest takes it, or else the keeper.
+    /// The role of leader is free: the thread that has waited longest takes it (of those that lead
+    /// for others), or else the keeper.
     fn pass_on(&self, core: &mut Core) {
         if core.waiting.leader.is_some() {
             return;

@@ -45,7 +45,8 @@ pub(crate) struct Waiting {
     pub(in crate::engine) calls: DeferredCalls,
     /// The application thread that receives, runs the protocol and sends for all.
     pub(in crate::engine) leader: Option<Leader>,
-    /// Application threads that wait while another one leads, longest first.
+    /// Application threads that wait while another one leads, longest first, but for those that
+    /// only accept connections.
     pub(in crate::engine) followers: Vec<Arc<Waiter>>,
     /// Waits that have no thread: wakers of tasks, descriptors in a poll set of the application.
     pub(crate) async_waiters: usize,

@@ -41,7 +41,7 @@ fn exit__other_threads_see_no_end() {
         let engine = pair.alpha.engine();
         wait_until("three threads wait", || {
             let core = engine.lock();
-            core.waiting.leader.is_some() && core.waiting.followers.len() == 2
+            core.waiting.leader.is_some() && core.registered() == 3
         });
         exit(engine);
         // The former leader polls again now that something comes; the others sleep on. The peers of

@@ -187,6 +187,28 @@ fn wait__a_leader_that_gets_nothing_leaves_its_role_to_the_thread_that_frames_ar
     });
 }
 
+/// A leader that gets its message wakes no thread that only accepts; the keeper leads if it does
+/// not come back.
+#[test]
+fn wait__a_thread_that_accepts_does_not_lead_for_a_thread_that_has_left() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, mut theirs) = pair.streams();
+        let engine = pair.alpha.engine();
+        let reading = read_byte(&ours);
+        wait_for_crew(engine, 0);
+        let listener = pair.alpha.listen(80, &Builder::new()).unwrap();
+        let accepting = thread::spawn(move || listener.accept());
+        wait_until("a thread that accepts", || engine.lock().registered() == 2);
+        theirs.write_all(&[1]).unwrap();
+        assert_eq!(reading.join().unwrap().unwrap(), 1);
+        wait_until("the keeper to lead", || engine.lock().timing.keeper_polls);
+        assert!(engine.lock().waiting.leader.is_none());
+        pair.beta.connect(pair.alpha.addr(80), &Builder::new()).unwrap();
+        accepting.join().unwrap().unwrap();
+    });
+}
+
 /// SPEC PRP-ACK-6: round trips are taken from when something was sent, so time does not go back for
 /// a thread that waited for the lock.
 #[test]

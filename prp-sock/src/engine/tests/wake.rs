@@ -220,7 +220,7 @@ fn accept__wakes() {
         let listener = pair.alpha.listen(0, &Builder::new()).unwrap();
         let addr = listener.local_addr().unwrap();
         let accepting = thread::spawn(move || listener.accept());
-        wait_for_crew(pair.alpha.engine(), followers);
+        wait_until("all to wait", || pair.alpha.engine().lock().registered() == followers + 1);
         let stream = pair.beta.connect(addr, &Builder::new()).unwrap();
         let (_accepted, peer) = accepting.join().unwrap().unwrap();
         assert_eq!(peer, stream.local_addr().unwrap());
