@@ -128,7 +128,7 @@ pub(super) const SHORTEST_TICK: Duration = Duration::from_micros(50);
 pub(super) const SOON_DUE: Duration = Duration::from_millis(1);
 
 /// Ticks in a row without any activity after which the keeper sleeps until it is woken.
-pub(super) const QUIET_TICKS: u32 = 16;
+pub(super) const QUIET_TICKS: u32 = 3;
 
 // Batches under the lock. Rows: goodput, beside.
 
