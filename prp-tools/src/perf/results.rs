@@ -1,5 +1,7 @@
 //! `prp perf results`: what `netns-scripts/bench --json` wrote, as a page of the book.
 
+mod links;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +15,8 @@ use crate::exit::{Code, Failure};
 
 /// Make a page of the results of netns-scripts/bench.
 ///
-/// FILES are what `bench --json` wrote. The page has the newest run of each machine, the newest
-/// machine first, in Markdown.
+/// FILES are what `bench --json` and `bench --links --json` wrote. The page has the newest run of
+/// each machine, the newest machine first, in Markdown, and behind it the newest with links.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf results docs/results/*.json > docs/results.md
@@ -166,8 +168,13 @@ impl Run {
         })
     }
 
-    fn section(&self) -> String {
-        let mut out = format!("\n## {}\n\n", self.machine);
+    /// The links with a rate and a delay, of `bench --links`.
+    fn links(&self) -> Option<&Value> {
+        self.figures.get("links")
+    }
+
+    /// When and on what it was run.
+    fn facts(&self) -> String {
         let machine = &self.figures["machine"];
         let word = |key: &str| machine[key].as_str().filter(|word| !word.is_empty());
         let known = [("run on", "date"), ("commit", "commit")];
@@ -179,10 +186,19 @@ impl Run {
         if let Some(stolen) = machine["stolen"].as_f64() {
             facts.push(format!("{:.1} % of the processor time stolen", stolen * 100.0));
         }
-        let _ = writeln!(out, "{}.\n", facts.join(",\n"));
-        out += "| | PRP | TCP | PRP / TCP |\n| --- | --- | --- | --- |\n";
-        for line in FIGURES.iter().filter_map(|figure| figure.line(&self.figures)) {
-            let _ = writeln!(out, "{line}");
+        format!("{}.\n\n", facts.join(",\n"))
+    }
+
+    /// All that the page has of it.
+    fn section(&self) -> String {
+        let mut out = self.facts();
+        if let Some(links) = self.links() {
+            out += &links::section(links);
+        } else {
+            out += "| | PRP | TCP | PRP / TCP |\n| --- | --- | --- | --- |\n";
+            for line in FIGURES.iter().filter_map(|figure| figure.line(&self.figures)) {
+                let _ = writeln!(out, "{line}");
+            }
         }
         out += "\n| bar | figure | at | reach for | |\n| --- | --- | --- | --- | --- |\n";
         for bar in self.figures["bars"].as_array().into_iter().flatten() {
@@ -207,15 +223,25 @@ fn bar_line(bar: &Value) -> String {
     format!("| {name} | {figure} | {sign} {limit} | {reach} | {verdict} |")
 }
 
-/// The page: the newest run of each machine, the newest machine first.
+/// The page: the newest run of each machine, the newest machine first; behind it the newest of its
+/// links.
 fn page(mut runs: Vec<Run>) -> String {
     runs.sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.machine.cmp(&b.machine)));
-    let mut seen = Vec::new();
+    let mut machines: Vec<&str> = Vec::new();
+    for run in &runs {
+        if !machines.contains(&run.machine.as_str()) {
+            machines.push(&run.machine);
+        }
+    }
     let mut out = HEAD.to_owned();
-    for run in runs {
-        if !seen.contains(&run.machine) {
-            out += &run.section();
-            seen.push(run.machine);
+    for machine in machines {
+        let newest = |with_links: bool| {
+            runs.iter().find(|run| run.machine == machine && run.links().is_some() == with_links)
+        };
+        let _ = write!(out, "\n## {machine}\n\n");
+        out += &newest(false).map(Run::section).unwrap_or_default();
+        if let Some(links) = newest(true) {
+            let _ = write!(out, "\n### Links with a rate and a delay\n\n{}", links.section());
         }
     }
     out
@@ -267,6 +293,28 @@ mod tests {
         assert!(page.contains("| spinning | 0.600 | at most 0.4 | 0.25 | **missed** |"), "{page}");
         assert!(page.contains("| other | - | at least 1 | 2 | not measured |"), "{page}");
         assert!(!page.contains("8 KiB"), "what was not measured is left out: {page}");
+    }
+
+    #[test]
+    fn page__has_the_newest_links_of_a_machine_behind_its_run() {
+        let links = |date: &str, gbps: f64| {
+            let stream = json!({"goodput_gbps": {"prp": gbps, "tcp": 0.5}});
+            let figures = json!({
+                "links": {"udp": {"1000": {"0": stream}}},
+                "machine": {"cpu": "A", "cores": 2, "kernel": "6.18", "date": date},
+                "bars": [],
+            });
+            Run::of(&figures.to_string()).expect("a run")
+        };
+        let page = page(vec![
+            links("2026-05-06", 0.25),
+            run("A", "2026-01-02", 1.0),
+            links("2026-04-05", 0.75),
+        ]);
+        let headings: Vec<_> = page.lines().filter(|line| line.starts_with("##")).collect();
+        assert_eq!(headings, ["## A, 2 processors", "### Links with a rate and a delay"]);
+        assert!(page.contains("| UDP, 1 Gbit/s, 0 us | 0.25 | 0.50 | - | - |"), "{page}");
+        assert!(!page.contains("0.75"), "an older run: {page}");
     }
 
     #[test]

@@ -1,0 +1,196 @@
+//! Links with a rate and a delay, on the page of results: what `bench --links --json` wrote.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use super::short;
+
+/// What comes above the tables.
+const HEAD: &str = "\
+Links of the rates and the delays that machines have, by `bench --links`. Processor time is that of
+both programs. Where there is a delay, a program forwards each frame, and takes part of the
+processors: [Performance](performance.md#links-with-a-rate-and-a-delay) has what it costs.
+";
+
+/// The sizes of messages, in bytes, and what the page calls them.
+const SIZES: [(&str, &str); 5] = [
+    ("64", "64 B"),
+    ("1024", "1 KiB"),
+    ("8192", "8 KiB"),
+    ("65536", "64 KiB"),
+    ("1048576", "1 MiB"),
+];
+
+/// A link and its figures.
+struct Link<'a> {
+    carrier: &'static str,
+    /// Mbit/s; `None` without a limit.
+    rate: Option<u32>,
+    /// Microseconds each way.
+    delay: u32,
+    figures: &'a Value,
+}
+
+impl Link<'_> {
+    /// The figure at `path`, with `{}` for the transport, as `prp` and `tcp` have it.
+    fn pair(&self, path: &str) -> Option<(f64, f64)> {
+        let of = |transport| {
+            let path = path.replace("{}", transport).replace('.', "/");
+            self.figures.pointer(&format!("/{path}"))?.as_f64()
+        };
+        Some((of("prp")?, of("tcp")?))
+    }
+
+    fn name(&self) -> String {
+        let rate = match self.rate {
+            None => "no limit".to_owned(),
+            Some(rate) if rate >= 1000 => format!("{} Gbit/s", f64::from(rate) / 1e3),
+            Some(rate) => format!("{rate} Mbit/s"),
+        };
+        format!("{}, {rate}, {} us", self.carrier, self.delay)
+    }
+}
+
+/// Each link of `links`, by carrier, rate and delay; those without a limit last.
+fn each(links: &Value) -> Vec<Link<'_>> {
+    let number = |text: &str| text.parse::<u32>().ok();
+    let mut found = Vec::new();
+    for (key, carrier) in [("ethernet", "Ethernet"), ("udp", "UDP")] {
+        let rates = links[key].as_object().into_iter().flatten();
+        let mut of_carrier: Vec<_> = rates
+            .flat_map(|(rate, delays)| {
+                let delays = delays.as_object().into_iter().flatten();
+                delays.filter_map(move |(delay, figures)| {
+                    let delay = number(delay)?;
+                    Some(Link { carrier, rate: number(rate), delay, figures })
+                })
+            })
+            .collect();
+        of_carrier.sort_by_key(|link| (link.rate.unwrap_or(u32::MAX), link.delay));
+        found.append(&mut of_carrier);
+    }
+    found
+}
+
+/// A table with a line for each of `links` that has figures, and two columns, PRP's and TCP's, for
+/// each heading and path of `columns`.
+fn table(out: &mut String, links: &[Link<'_>], columns: &[(&str, String)]) {
+    let lines: Vec<_> = links
+        .iter()
+        .filter_map(|link| {
+            let pairs: Vec<_> = columns.iter().map(|(_, path)| link.pair(path)).collect();
+            pairs.iter().any(Option::is_some).then(|| {
+                let cells = pairs.iter().map(|pair| {
+                    pair.map_or_else(
+                        || "- | -".to_owned(),
+                        |(prp, tcp)| format!("{} | {}", short(prp), short(tcp)),
+                    )
+                });
+                format!("| {} | {} |", link.name(), cells.collect::<Vec<_>>().join(" | "))
+            })
+        })
+        .collect();
+    if lines.is_empty() {
+        return;
+    }
+    let heads = columns.iter().map(|(what, _)| format!(" PRP {what} | TCP {what} |"));
+    let _ = writeln!(out, "\n| |{}", heads.collect::<String>());
+    let _ = writeln!(out, "| --- |{}", " --- |".repeat(2 * columns.len()));
+    lines.iter().for_each(|line| {
+        let _ = writeln!(out, "{line}");
+    });
+}
+
+/// Lines of messages after a time to think, on the link that is called `name`.
+fn think_lines(out: &mut String, name: &str, thinks: &Map<String, Value>) {
+    let mut times: Vec<_> = thinks
+        .iter()
+        .filter_map(|(time, sizes)| Some((time.parse::<u32>().ok()?, sizes)))
+        .collect();
+    times.sort_by_key(|(time, _)| *time);
+    for (time, sizes) in times {
+        for (key, size) in SIZES {
+            let figures = Link { carrier: "", rate: None, delay: 0, figures: &sizes[key] };
+            let cells: Vec<_> = ["p50_us.{}", "p99_us.{}", "cpu_us_per_message.{}"]
+                .into_iter()
+                .filter_map(|path| figures.pair(path))
+                .map(|(prp, tcp)| format!("{} | {}", short(prp), short(tcp)))
+                .collect();
+            if cells.len() == 3 {
+                let _ = writeln!(out, "| {name}; {size}, {time} us | {} |", cells.join(" | "));
+            }
+        }
+    }
+}
+
+/// The part of a machine's section that has its `links`: what follows the heading.
+pub(super) fn section(links: &Value) -> String {
+    let links = each(links);
+    let mut out = format!("{HEAD}\nOne stream: Gbit/s, and processor seconds for a gigabyte.\n");
+    let stream = [("Gbit/s", "goodput_gbps.{}".to_owned()), ("s/GB", "cpu_s_per_gb.{}".to_owned())];
+    table(&mut out, &links, &stream);
+    out += "\nA message one way, in us, with the usual waits.\n";
+    let sizes = SIZES.map(|(key, size)| (size, format!("message_us.{key}.{{}}")));
+    table(&mut out, &links, &sizes);
+    let mut thinks = String::new();
+    for link in &links {
+        if let Some(times) = link.figures["think"].as_object() {
+            think_lines(&mut thinks, &link.name(), times);
+        }
+    }
+    if !thinks.is_empty() {
+        out +=
+            "\nA message after the client has computed for a time: us one way in the median and the
+99th percentile, and processor time of both ends by message, in us.
+
+| | PRP p50 | TCP p50 | PRP p99 | TCP p99 | PRP CPU | TCP CPU |
+| --- | --- | --- | --- | --- | --- | --- |
+";
+        out += &thinks;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn section__has_a_line_for_each_link_in_order() {
+        let stream = |gbps: f64| json!({"goodput_gbps": {"prp": gbps, "tcp": 0.9}, "cpu_s_per_gb": {"prp": 9.5, "tcp": 0.7}});
+        let links = json!({
+            "udp": {"1000": {"0": stream(0.95)}},
+            "ethernet": {
+                "10000": {"0": stream(3.5)},
+                "none": {"0": {"think": {"1000": {"64": {
+                    "p50_us": {"prp": 30.0, "tcp": 40.0},
+                    "p99_us": {"prp": 50.0, "tcp": 60.0},
+                    "cpu_us_per_message": {"prp": 12.0, "tcp": 10.0},
+                }}}}},
+                "100": {"25": stream(0.0978), "0": {"message_us": {"64": {"prp": 6.0, "tcp": 16.0}}}},
+            },
+        });
+        let text = section(&links);
+        let lines: Vec<_> =
+            text.lines().filter(|line| line.contains(", ") && line.starts_with("| ")).collect();
+        assert_eq!(
+            lines,
+            [
+                "| Ethernet, 100 Mbit/s, 25 us | 0.10 | 0.90 | 9.50 | 0.70 |",
+                "| Ethernet, 10 Gbit/s, 0 us | 3.50 | 0.90 | 9.50 | 0.70 |",
+                "| UDP, 1 Gbit/s, 0 us | 0.95 | 0.90 | 9.50 | 0.70 |",
+                "| Ethernet, 100 Mbit/s, 0 us | 6.00 | 16.0 | - | - | - | - | - | - | - | - |",
+                "| Ethernet, no limit, 0 us; 64 B, 1000 us | 30.0 | 40.0 | 50.0 | 60.0 | 12.0 | 10.0 |",
+            ],
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn section__of_nothing_has_no_table() {
+        assert!(!section(&json!({})).contains("| ---"));
+    }
+}
