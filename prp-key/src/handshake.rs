@@ -71,6 +71,21 @@ pub struct Asked {
     block: Vec<u8>,
 }
 
+impl Asked {
+    /// Returns the block of options of the request.
+    #[must_use]
+    pub fn block(&self) -> &[u8] {
+        &self.block
+    }
+}
+
+/// Returns what a block of options says of protection, which nobody has checked: the least that its
+/// sender takes (in an answer, what is agreed), and the id of the key. `None` if it says nothing.
+#[must_use]
+pub fn wish(block: &[u8]) -> Option<(Mode, u16)> {
+    Offer::read(block).ok().map(|(offer, ..)| (offer.mode, offer.key_id))
+}
+
 /// A process that has the cluster's key.
 ///
 /// It makes one key for Diffie-Hellman when it begins, which only its memory has, and one secret
@@ -109,16 +124,40 @@ impl<C: Cipher> Member<C> {
     /// Adds to `block`, the options of a request without a key, what the handshake needs. `header`
     /// is that of the request, which is repeated as it is.
     ///
-    /// It asks for the protection that this end wants of the node at least, and for
-    /// [`Mode::Sign`] of one that it wants none of.
+    /// It asks for the protection that this end wants of the node at least. With [`Mode::Off`] an
+    /// answer without a key is one as well.
     ///
     /// # Panics
     /// `block` is no block of options.
     pub fn ask(&self, header: &Header, nonce: Nonce, block: &mut Vec<u8>) -> Asked {
+        self.ask_under(self.keyring.used(), header, nonce, block)
+    }
+
+    /// As [`ask`](Self::ask), with the key `id` in place of the one in use: of two ends whose
+    /// requests cross, one takes the key of the other. `None` if there is no such key.
+    ///
+    /// # Panics
+    /// `block` is no block of options.
+    pub fn ask_with(
+        &self,
+        id: u16,
+        header: &Header,
+        nonce: Nonce,
+        block: &mut Vec<u8>,
+    ) -> Option<Asked> {
+        self.keyring.find(id).map(|key| self.ask_under(key, header, nonce, block))
+    }
+
+    fn ask_under(
+        &self,
+        key: &ClusterKey,
+        header: &Header,
+        nonce: Nonce,
+        block: &mut Vec<u8>,
+    ) -> Asked {
         let header = without_hops(header);
-        let key = self.keyring.used();
         let offer = Offer {
-            mode: self.keyring.least(peer_of_sent(&header)).max(Mode::Sign),
+            mode: self.keyring.least(peer_of_sent(&header)),
             key_id: key.id,
             share: self.share,
             nonce: nonce.0,
@@ -127,14 +166,24 @@ impl<C: Cipher> Member<C> {
         Asked { header, block: block.clone() }
     }
 
+    /// Checks that a member has made the request with this header and block of options, which may
+    /// have come before.
+    ///
+    /// # Errors
+    /// Why the request is to be dropped.
+    pub fn check_request(&self, header: &Header, block: &[u8]) -> Result<(), Refusal> {
+        read_request(&self.keyring, &without_hops(header), block).map(|_| ())
+    }
+
     /// Checks the request `asked`, its header and its block of options, and adds to the block of
     /// `answer` what the handshake needs. Returns the protection of the connection.
     ///
     /// Where the process that asks is a new one, the answer needs public-key work (0.1 ms), which a
-    /// recorded request can ask for again: `may_pair` says whether there is a budget for it.
+    /// recorded request can ask for again: `may_pair` is asked then whether there is a budget for it.
     ///
     /// # Errors
-    /// Why the request is to be dropped.
+    /// Why the request is to be dropped; [`Refusal::Unsigned`] if both ends want no protection,
+    /// which is what a handshake without a key is for.
     ///
     /// # Panics
     /// The block of `answer` is no block of options.
@@ -143,18 +192,17 @@ impl<C: Cipher> Member<C> {
         (asked_header, asked): (&Header, &[u8]),
         nonce: Nonce,
         (header, block): (&Header, &mut Vec<u8>),
-        may_pair: bool,
+        may_pair: impl FnOnce() -> bool,
     ) -> Result<Session<C>, Refusal> {
         let (asked_header, header) = (without_hops(asked_header), without_hops(header));
-        let (theirs, unsigned, tag) = Offer::read(asked)?;
-        let key = self.keyring.find(theirs.key_id).ok_or(Refusal::UnknownKey)?;
-        if !schedule::is_code(&key.request, &[&asked_header, unsigned], tag) {
-            return Err(Refusal::BadTag);
-        }
+        let (theirs, key) = read_request(&self.keyring, &asked_header, asked)?;
         let mode = theirs.mode.max(self.keyring.least(peer_of_sent(&header)));
+        if mode == Mode::Off {
+            return Err(Refusal::Unsigned);
+        }
         let pair = match self.pairs.find(key.id, &theirs.share) {
             Some(pair) => pair,
-            None if !may_pair => return Err(Refusal::Busy),
+            None if !may_pair() => return Err(Refusal::Busy),
             None => pair_secret(&self.own, &self.share, key, &theirs.share)?,
         };
         self.pairs.note(key.id, &theirs.share, &pair);
@@ -184,7 +232,7 @@ impl<C: Cipher> Member<C> {
         if theirs.key_id != ours.key_id || !schedule::is_code(&key.answer, &pieces, tag) {
             return Err(Refusal::BadTag);
         }
-        if theirs.mode < ours.mode {
+        if theirs.mode < ours.mode.max(Mode::Sign) {
             return Err(Refusal::Unsigned);
         }
         let pair = match self.pairs.find(key.id, &theirs.share) {
@@ -201,6 +249,22 @@ impl<C: Cipher> Member<C> {
 impl<C> Debug for Member<C> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Member").field("keyring", &self.keyring).finish_non_exhaustive()
+    }
+}
+
+/// The offer of the request with this header and block of options, and the key it names, if a
+/// member has made it.
+fn read_request<'a>(
+    keyring: &'a Keyring,
+    header: &Header,
+    block: &[u8],
+) -> Result<(Offer, &'a ClusterKey), Refusal> {
+    let (theirs, unsigned, tag) = Offer::read(block)?;
+    let key = keyring.find(theirs.key_id).ok_or(Refusal::UnknownKey)?;
+    if schedule::is_code(&key.request, &[header, unsigned], tag) {
+        Ok((theirs, key))
+    } else {
+        Err(Refusal::BadTag)
     }
 }
 

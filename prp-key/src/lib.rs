@@ -23,7 +23,7 @@
 //! let answers = [0, 2, 0, 1, 0, 80, 0x9c, 0x40, 0, 0, 0, 0, 0, 0, 0, 2];
 //! let mut answer = vec![1, 4, 1, 0, 0, 0, 0, 12, 0, 0, 0, 11, 5, 204, 0, 0, 0, 0, 1, 0];
 //! let nonce = Nonce::new([4; 16]);
-//! let mut at_server = server.answer((&asks, &request), nonce, (&answers, &mut answer), true)?;
+//! let mut at_server = server.answer((&asks, &request), nonce, (&answers, &mut answer), || true)?;
 //! let mut at_client = client.finish(&asked, (&answers, &answer))?;
 //!
 //! let (header, mut payload) = ([0; 16], *b"hello");
@@ -55,7 +55,7 @@ mod testing;
 
 pub use cipher::{Aes128Gcm, CIPHER_KEY_BYTES, CIPHER_NONCE_BYTES, Cipher, TAG_BYTES, Tag};
 pub use file::{EditError, Key, KeyFile, MAX_KEYS, ParseError};
-pub use handshake::{Asked, MAX_PAIRS, Member, Nonce, OPTION_BYTES, OPTION_TYPE, Seed};
+pub use handshake::{Asked, MAX_PAIRS, Member, Nonce, OPTION_BYTES, OPTION_TYPE, Seed, wish};
 pub use keyring::Keyring;
 pub use mode::Mode;
 pub use refusal::Refusal;

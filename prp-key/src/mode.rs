@@ -25,9 +25,10 @@ impl Mode {
         }
     }
 
-    /// The mode of a handshake with the number `wire`: a handshake without protection has none.
+    /// The mode with the number `wire`.
     pub(crate) const fn from_wire(wire: u8) -> Option<Self> {
         match wire {
+            0 => Some(Self::Off),
             1 => Some(Self::Sign),
             2 => Some(Self::Seal),
             _ => None,

@@ -52,6 +52,6 @@ pub(crate) fn connect(
     let (mut request, mut answer) = (options(11), options(12));
     let asked = asking.ask(&UP, Nonce::new([nonces[0]; 16]), &mut request);
     let nonce = Nonce::new([nonces[1]; 16]);
-    let there = answering.answer((&UP, &request), nonce, (&DOWN, &mut answer), true)?;
+    let there = answering.answer((&UP, &request), nonce, (&DOWN, &mut answer), || true)?;
     Ok([asking.finish(&asked, (&DOWN, &answer))?, there])
 }

@@ -22,6 +22,7 @@ mod parts;
 mod path_change;
 mod path_size;
 mod peer_window;
+mod protection;
 mod receive;
 mod send_slot;
 mod sender;
@@ -31,9 +32,12 @@ mod user;
 
 use alloc::boxed::Box;
 
+use prp_key::{Mode, TRAILER_BYTES};
+
 pub use inspect::ConnInfo;
 
 pub(crate) use handshake::{Request, RequestKind};
+pub(crate) use protection::Protection;
 pub(crate) use receive::{Receiver, Share};
 pub(crate) use send_slot::SendSlot;
 pub(crate) use sender::Sender;
@@ -50,7 +54,7 @@ use crate::stats::ConnStats;
 use crate::time::Instant;
 use crate::timer::{QueuedDeadlines, TimerTable};
 use crate::transmit::Path;
-use crate::wire::{CLASSIC_MSS, Reliability, ResetReason};
+use crate::wire::{CLASSIC_MSS, CRC_LEN, Reliability, ResetReason};
 
 /// How much of a connection has been traced.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Default, Hash)]
@@ -73,12 +77,22 @@ pub struct Terms {
     pub mss: u16,
     /// Every frame ends with a CRC trailer.
     pub crc: bool,
+    /// How the cluster's key protects the frames; they have its trailer in place of the CRC's.
+    pub security: Mode,
+    /// The id of the cluster's secret that was agreed with.
+    pub key: Option<u16>,
 }
 
 impl Terms {
     /// What the paper's header allows.
-    pub const CLASSIC: Self =
-        Self { extended: false, reliability: Reliability::Detect, mss: CLASSIC_MSS, crc: false };
+    pub const CLASSIC: Self = Self {
+        extended: false,
+        reliability: Reliability::Detect,
+        mss: CLASSIC_MSS,
+        crc: false,
+        security: Mode::Off,
+        key: None,
+    };
 
     pub(crate) const fn width(&self) -> SeqWidth {
         if self.extended { SeqWidth::Bits20 } else { SeqWidth::Bits16 }
@@ -86,6 +100,15 @@ impl Terms {
 
     pub(crate) fn policy(&self) -> &'static dyn Policy {
         policy(self.reliability)
+    }
+
+    /// Bytes behind the payload of each segment.
+    pub(crate) const fn trailer(&self) -> u16 {
+        match self.security {
+            Mode::Off if self.crc => CRC_LEN as u16,
+            Mode::Off => 0,
+            Mode::Sign | Mode::Seal => TRAILER_BYTES as u16,
+        }
     }
 }
 
@@ -124,6 +147,8 @@ pub(crate) struct Connection {
     /// Number of our first segment, which handshake frames repeat.
     first: Seq,
     pub(crate) path: Path,
+    /// With the cluster's key, if frames are protected or are to be.
+    pub(crate) protection: Option<Box<Protection>>,
     /// Ways that were tried before this one.
     pub(crate) path_attempts: u8,
     /// Nothing has come back for so long that this way may be dead.
@@ -217,6 +242,7 @@ impl Connection {
             ids: Ids { local: seed.id, remote: 0 },
             first: seed.first,
             path: seed.path,
+            protection: None,
             path_attempts: 0,
             lost: false,
             send: Sender::new(seed),

@@ -28,6 +28,7 @@ mod port;
 mod receive_memory;
 mod refusal;
 mod request;
+mod security;
 mod send_growth;
 mod send_refusal;
 mod table;
@@ -70,6 +71,7 @@ use port::Ports;
 use receive_memory::ReceiveMemory;
 use refusal::ResetQueue;
 use request::Listener;
+use security::Security;
 use send_growth::SendGrowth;
 use send_refusal::RefusedHops;
 use table::Table;
@@ -86,6 +88,8 @@ const MAX_TIME_WAIT: usize = 256;
 pub struct Endpoint {
     config: EndpointConfig,
     routes: RouteTable,
+    /// The cluster's key, if there is one.
+    security: Option<Box<Security>>,
     unusable: UnusableHops,
     refused_hops: RefusedHops,
     devices: Vec<Device>,
@@ -137,6 +141,7 @@ impl Endpoint {
         Self {
             config,
             routes,
+            security: None,
             unusable: UnusableHops::default(),
             refused_hops: RefusedHops::default(),
             devices,

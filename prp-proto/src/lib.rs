@@ -59,4 +59,5 @@ pub mod token_bucket;
 mod transmit;
 pub mod wire;
 
+pub use prp_key as key;
 pub use transmit::TransmitBatch;

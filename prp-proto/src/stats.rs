@@ -2,6 +2,8 @@
 
 use core::hash::{Hash, Hasher};
 
+use prp_key::Refusal;
+
 use crate::reasons::drop_reasons;
 
 drop_reasons! {
@@ -56,12 +58,34 @@ drop_reasons! {
     Refused = "refused",
     /// Data for a direction the application has closed.
     Closed = "closed",
+    /// The cluster key's tag is wrong: no member made the frame, or it was changed on its way.
+    BadTag = "bad_tag",
+    /// A frame of a connection with a key that has come before, or is too old.
+    Replayed = "replayed",
+    /// It names a secret of the cluster, or keys of a connection, that this end does not have.
+    UnknownKey = "unknown_key",
+    /// Without a tag, or with less protection than this end asks for.
+    Unsigned = "unsigned",
+    /// A request of a new process, for which there is no budget of public-key work.
+    KeyBusy = "busy",
 }
 
 impl Drops {
     /// The reasons that occurred, with their counts.
     pub fn occurred(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
         self.iter().filter(|(_, n)| *n > 0)
+    }
+}
+
+impl From<Refusal> for DropReason {
+    fn from(why: Refusal) -> Self {
+        match why {
+            Refusal::BadTag => Self::BadTag,
+            Refusal::Replayed => Self::Replayed,
+            Refusal::UnknownKey => Self::UnknownKey,
+            Refusal::Unsigned => Self::Unsigned,
+            Refusal::Busy => Self::KeyBusy,
+        }
     }
 }
 

@@ -92,6 +92,10 @@ pub(crate) const FAREWELL_MEMORY: Duration = Duration::from_millis(2500);
 /// frames are lost.
 pub(crate) const PATH_SILENCE: Duration = Duration::from_millis(10);
 
+/// Age of a connection's keys at which an end that sends something has them renewed (SPEC
+/// PRP-KEY-18).
+pub(crate) const KEY_AGE: Duration = Duration::from_secs(120);
+
 /// While a session is not up, probes go no faster than this (RFC 5880, 6.8.3): a neighbour without
 /// a router is asked once a second.
 pub(crate) const LIVENESS_SLOW: Duration = Duration::from_secs(1);

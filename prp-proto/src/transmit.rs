@@ -6,6 +6,8 @@
 
 use alloc::vec::Vec;
 
+use prp_key::{Aes128Gcm, Keyring, Session};
+
 use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::event::ConnHandle;
 use crate::wire::{
@@ -199,6 +201,48 @@ impl TransmitBatch {
         self.scratch.resize(payload_at + len, 0);
         let trailer = trailer(crc, &head, [&self.scratch[payload_at..], &[]]);
         self.finish(path, Some(conn), at, trailer, Body::Inline);
+    }
+
+    /// Adds a frame that `session` protects: a copy of the payload in `pieces`, with zeros up to the
+    /// length the header says. None if its counter has come to its end: the connection is over.
+    pub(crate) fn push_protected(
+        &mut self,
+        path: &Path,
+        conn: ConnHandle,
+        transport: TransportHeader,
+        pieces: [&[u8]; 2],
+        session: &mut Session<Aes128Gcm>,
+    ) {
+        let head = path.head(transport);
+        let at = self.start(&head);
+        let payload_at = self.scratch.len();
+        self.scratch.extend_from_slice(pieces[0]);
+        self.scratch.extend_from_slice(pieces[1]);
+        self.scratch.resize(payload_at + usize::from(transport.len), 0);
+        let header = head.packet_bits().to_be_bytes();
+        match session.protect(&header, &mut self.scratch[payload_at..]) {
+            Ok(trailer) => {
+                self.scratch.extend_from_slice(&trailer);
+                self.finish(path, Some(conn), at, None, Body::Inline);
+            }
+            Err(_exhausted) => self.scratch.truncate(at),
+        }
+    }
+
+    /// Adds a frame outside connections that the cluster's key signs (SPEC PRP-KEY-13).
+    pub(crate) fn push_signed(
+        &mut self,
+        path: &Path,
+        conn: Option<ConnHandle>,
+        transport: TransportHeader,
+        payload: &[u8],
+        keyring: &Keyring,
+    ) {
+        let head = path.head(transport);
+        let at = self.start(&head);
+        self.scratch.extend_from_slice(payload);
+        self.scratch.extend(keyring.sign(&head.packet_bits().to_be_bytes(), payload));
+        self.finish(path, conn, at, None, Body::Inline);
     }
 
     /// The pieces of frame `index`, in order; empty ones may be skipped. `stream` finds the payload

@@ -237,7 +237,11 @@ impl Connection {
         if !self.terms.extended {
             return Err(DropReason::BadState);
         }
-        if block.receiver != self.ids.local {
+        // With a key both ids are named, by whoever makes it: any station can have a member answer
+        // a frame that names one.
+        let is_named = block.receiver == self.ids.local
+            && (!self.is_protected() || block.sender == self.ids.remote);
+        if !is_named {
             // The end that sent it does not know us: a stranger, or a peer that forgot. Ask (SPEC
             // PRP-RST-4).
             self.challenge(now);
@@ -284,6 +288,10 @@ impl Connection {
         }
         if block.receiver != self.ids.local {
             return Err(DropReason::BadId);
+        }
+        if self.is_protected() && block.reason == ResetReason::NoConnection {
+            // No answer to a request, and any station can ask for this one.
+            return Err(DropReason::BadState);
         }
         self.fail(match block.reason {
             ResetReason::NoCommonPolicy => ConnError::NoCommonPolicy,

@@ -7,7 +7,7 @@ use crate::error::ConnError;
 use crate::state::State;
 use crate::stats::DropReason;
 use crate::time::Instant;
-use crate::wire::{Control, CrcKey, Flags, Frame, Part, ResetBlock};
+use crate::wire::{Control, Flags, Frame, Part, ResetBlock};
 
 impl Connection {
     /// Acts on a frame that carries this connection's ports and peer. CREQ is not among them: it
@@ -47,8 +47,9 @@ impl Connection {
         if !frame.flags().contains(Flags::RST) {
             return self.on_accept(now, frame);
         }
-        if !frame.crc_ok(CrcKey::NONE) {
-            return Err(DropReason::BadCrc);
+        if !frame.is_whole() {
+            let signed = frame.seems_signed();
+            return Err(if signed { DropReason::UnknownKey } else { DropReason::BadCrc });
         }
         let block = ResetBlock::parse(frame.payload).ok_or(DropReason::Malformed)?;
         self.on_reset(now, &block)
@@ -118,6 +119,7 @@ impl Connection {
         if self.config.classic == Classic::Refuse {
             return self.fail(ConnError::ClassicPeer);
         }
+        self.settle_protection();
         self.adopt_classic();
         self.establish(now, answer.first);
         for bytes in &answer.early {

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::classic::ClassicAnswer;
-use super::{Connection, Seed, Terms};
+use super::{Connection, Protection, Seed, Terms};
 use crate::config::Classic;
 use crate::error::ConnError;
 use crate::seq::Seq;
@@ -12,7 +12,7 @@ use crate::state::{State, StateEvent};
 use crate::stats::DropReason;
 use crate::time::Instant;
 use crate::timing::{REQUEST_FIRST, REQUEST_MAX};
-use crate::wire::{CRC_LEN, CrcKey, Frame, Offer, Reliability, ReliabilitySet, ResetReason};
+use crate::wire::{CrcKey, Frame, Offer, Reliability, ReliabilitySet, ResetReason};
 
 /// A request under way.
 #[derive(Clone, Debug, Default, Hash)]
@@ -63,8 +63,10 @@ impl Connection {
         seed: &Seed,
         asked: RequestKind,
         first: Seq,
+        protection: Option<Box<Protection>>,
     ) -> Result<Box<Self>, ResetReason> {
         let mut conn = Self::new(seed);
+        conn.protection = protection;
         match asked {
             RequestKind::Offer(offer) => {
                 let common = conn.config.reliability.strongest_common(offer.reliability);
@@ -166,8 +168,14 @@ impl Connection {
         if !frame.crc_ok(CrcKey::NONE) {
             return Err(DropReason::BadCrc);
         }
+        self.settle_protection();
         self.agree(&offer)?;
         self.establish(now, frame.head.transport.first_seq(self.terms.width()));
+        if self.is_protected() {
+            // The server's application gets it once something of ours is authentic (SPEC
+            // PRP-KEY-16).
+            self.ack_now();
+        }
         Ok(())
     }
 
@@ -227,9 +235,12 @@ impl Connection {
 
     fn adopt(&mut self, reliability: Reliability, crc: bool, offer: &Offer) {
         self.segment = self.segment.min(offer.mss);
+        let (security, key) = self.security();
+        // The key's trailer takes the place of the CRC's.
+        let crc = crc && !self.is_protected();
+        let terms = Terms { extended: true, reliability, mss: self.segment, crc, security, key };
         // The trailer takes its room from the segment.
-        let mss = self.segment - if crc { CRC_LEN as u16 } else { 0 };
-        self.terms = Terms { extended: true, reliability, mss, crc };
+        self.terms = Terms { mss: self.segment - terms.trailer(), ..terms };
         self.ids.remote = offer.id;
         self.send.start(&self.terms, offer.window, self.path.to.is_udp());
         self.note_window(offer.window);

@@ -44,7 +44,7 @@ impl Connection {
             let payload = [&part.emit()[..], pieces[0], pieces[1]].concat();
             let mut header = self.header(seq, payload.len() as u16);
             header.flags |= Flags::CTL;
-            batch.push_inline(&self.path, Some(self.handle), header, &payload, self.crc_out());
+            self.push_block(batch, header, &payload);
             at += len;
         }
     }

@@ -1,8 +1,8 @@
 //! Which segments the path carries: probes search upwards, and smaller ones are taken where full
 //! ones vanish (SPEC PRP-SIZE).
 
-use super::Connection;
 use super::sender::Sender;
+use super::{Connection, Terms};
 use crate::time::Instant;
 use crate::timer::Timer;
 use crate::timing::{SIZE_PROBE_PAUSE, SIZE_RETRY};
@@ -38,22 +38,30 @@ pub(super) struct PathSize {
     probes: u8,
     /// All sizes between are tried, since what is taken for granted is not true of this path.
     searches: bool,
+    /// Bytes by which the trailer is longer than that of a CRC.
+    extra: u16,
 }
 
 impl PathSize {
     pub(super) const fn new() -> Self {
-        Self { target: 0, ceiling: u16::MAX, probes: 0, searches: false }
+        Self { target: 0, ceiling: u16::MAX, probes: 0, searches: false, extra: 0 }
     }
 
     /// Begins with what was agreed on.
-    const fn from(agreed: u16, searches: bool) -> Self {
-        Self { target: agreed, searches, ..Self::new() }
+    const fn from(agreed: u16, searches: bool, extra: u16) -> Self {
+        Self { target: agreed, searches, extra, ..Self::new() }
+    }
+
+    /// The largest segment that every path is taken to carry.
+    const fn floor(self) -> u16 {
+        FLOOR - self.extra
     }
 
     /// Aims at a size between `mss`, which gets through, and the ceiling; whether there is one.
     fn aim_above(&mut self, mss: u16) -> bool {
         self.probes = 0;
-        let usual = USUAL.into_iter().find(|size| (mss + 1..self.ceiling).contains(size));
+        let mut usual = USUAL.into_iter().map(|size| size - self.extra);
+        let usual = usual.find(|size| (mss + 1..self.ceiling).contains(size));
         let gap = self.ceiling - mss;
         let next = usual.or_else(|| (gap > GRAIN).then_some(mss + gap / 2));
         self.target = next.unwrap_or(self.target);
@@ -64,12 +72,15 @@ impl PathSize {
 impl Sender {
     /// Begins with the largest segment that is safe, or known to get through (SPEC PRP-SIZE-1 to
     /// 3).
-    pub(super) fn start_sizes(&mut self, agreed: u16, crc: bool, udp: bool) {
-        let safe = if udp { FLOOR } else { CLASSIC_MSS - if crc { CRC_LEN as u16 } else { 0 } };
-        let reduced = (FLOOR..safe).contains(&self.proven);
+    pub(super) fn start_sizes(&mut self, terms: &Terms, udp: bool) {
+        let (agreed, trailer) = (terms.mss, terms.trailer());
+        let extra = trailer.saturating_sub(CRC_LEN as u16);
+        let floor = FLOOR - extra;
+        let safe = if udp { floor } else { CLASSIC_MSS - trailer };
+        let reduced = (floor..safe).contains(&self.proven);
         let first = if reduced { self.proven } else { safe.max(self.proven) };
         self.mss = agreed.min(first);
-        self.size = PathSize::from(agreed, udp || reduced);
+        self.size = PathSize::from(agreed, udp || reduced, extra);
     }
 }
 
@@ -132,7 +143,7 @@ impl Connection {
 
     /// What gets through is known; it may be more some time later.
     fn try_sizes_later(&mut self, now: Instant) {
-        self.send.size = PathSize::from(self.terms.mss, true);
+        self.send.size = PathSize::from(self.terms.mss, true, self.send.size.extra);
         self.timers.set(Timer::SizeProbe, now + SIZE_RETRY);
     }
 
@@ -148,14 +159,15 @@ impl Connection {
     /// Takes the least segments from now on where small frames pass and full segments do not (SPEC
     /// PRP-SIZE-4), and searches again how large they may be.
     pub(super) fn reduce_if_stuck(&mut self, now: Instant) {
-        let stuck = self.send.stuck_segment().is_some_and(|len| len > FLOOR);
-        if !stuck || self.send.mss <= FLOOR || !self.terms.policy().retains() {
+        let floor = self.send.size.floor();
+        let stuck = self.send.stuck_segment().is_some_and(|len| len > floor);
+        if !stuck || self.send.mss <= floor || !self.terms.policy().retains() {
             return;
         }
         self.stats.segment_reductions += 1;
-        (self.send.mss, self.send.proven) = (FLOOR, FLOOR);
+        (self.send.mss, self.send.proven) = (floor, floor);
         self.send.unhelpful_answers = 0;
-        self.send.size = PathSize::from(self.terms.mss, true);
+        self.send.size = PathSize::from(self.terms.mss, true, self.send.size.extra);
         self.on_size_probe_timer(now);
     }
 
@@ -166,6 +178,6 @@ impl Connection {
 
     /// Whether the path carries less than is taken for granted of a path.
     pub(crate) const fn is_reduced(&self) -> bool {
-        self.send.size.searches && self.send.proven >= FLOOR
+        self.send.size.searches && self.send.proven >= self.send.size.floor()
     }
 }

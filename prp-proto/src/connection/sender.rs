@@ -155,7 +155,7 @@ impl Sender {
     pub(super) fn start(&mut self, terms: &Terms, window: u32, udp: bool) {
         self.window = window.min(crate::config::MAX_WINDOW);
         self.right_edge = self.flight.base() + self.window;
-        self.start_sizes(terms.mss, terms.crc, udp);
+        self.start_sizes(terms, udp);
         self.congestion = self.controller.start(usize::from(terms.mss));
     }
 

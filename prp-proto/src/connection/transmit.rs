@@ -1,7 +1,7 @@
 //! Data going out, and every other frame a connection sends (SPEC PRP-SEG-1 to 3).
 
-use super::Connection;
 use super::next_to_send::{Blocker, NextSend};
+use super::{Connection, Protection};
 use crate::buffer::Span;
 use crate::flight::{FRAME_COST, Segment};
 use crate::seq::{Seq, SeqWidth};
@@ -70,13 +70,21 @@ impl Connection {
 
     fn transmit_handshake(&mut self, batch: &mut TransmitBatch) {
         let first = self.first;
+        let keyed = self.protection.as_deref();
         if core::mem::take(&mut self.pending.request) {
             let offer = self.own_request().map(|o| o.emit());
-            let payload = offer.as_ref().map_or(&[][..], |o| o);
+            let plain = offer.as_ref().map_or(&[][..], |o| o);
+            let payload = keyed.and_then(Protection::request).unwrap_or(plain);
             self.push_outside(batch, Flags::CREQ, first, payload, offer.is_some());
         }
         if core::mem::take(&mut self.pending.accept) {
-            let offer = self.own_grant().map(|o| o.emit());
+            let grant = self.own_grant();
+            if let Some(asked) = grant.map(|grant| grant.echo)
+                && let Some(answer) = keyed.and_then(|keyed| keyed.answer_to(asked))
+            {
+                return self.push_outside(batch, Flags::CACK, first, answer, true);
+            }
+            let offer = grant.map(|o| o.emit());
             let payload = offer.as_ref().map_or(&[][..], |o| o);
             let flags = if offer.is_some() && self.state != State::ConnWait {
                 Flags::CACK | Flags::NONE.with_ack(self.recv.ack.acked)
@@ -204,6 +212,14 @@ impl Connection {
                 self.send.eoc_closed_both = !self.state.can_receive() && acked == self.recv.next;
             }
         }
+        if let Some(session) = self.protection.as_deref_mut().and_then(|keyed| {
+            keyed.renew_if_old(now);
+            keyed.session()
+        }) {
+            let pieces = self.send.buf.slices(segment.at, segment.len, lent);
+            batch.push_protected(&self.path, self.handle, header, pieces, session);
+            return self.note_releasable(segment);
+        }
         let crc = self.crc_out();
         // Only a trailer and the copy in a datagram read them here.
         let pieces = if crc.is_some() || self.path.to.is_udp() {
@@ -212,6 +228,11 @@ impl Connection {
             [&[][..], &[]]
         };
         batch.push_stream(&self.path, self.handle, header, segment.at, pieces, crc);
+        self.note_releasable(segment);
+    }
+
+    /// Notes that a policy that repeats nothing needs `segment` no more.
+    fn note_releasable(&mut self, segment: &Segment) {
         if !self.terms.policy().retains() {
             self.send.releasable = Some(segment.at + u64::from(segment.len));
         }
@@ -237,22 +258,42 @@ impl Connection {
             let len = Control::SizeProbe { to, size }.emit(&mut block);
             let mut header = self.header(self.send.flight.next(), size);
             header.flags |= Flags::CTL;
+            if let Some(session) = self.protection.as_deref_mut().and_then(Protection::session) {
+                let pieces = [&block[..len], &[]];
+                return batch.push_protected(&self.path, self.handle, header, pieces, session);
+            }
             let crc = self.crc_out();
             batch.push_padded(&self.path, self.handle, header, &block[..len], crc);
         }
     }
 
     fn transmit_ack(&mut self, now: Instant, batch: &mut TransmitBatch) {
+        if let Some(keyed) = self.protection.as_deref_mut() {
+            keyed.renew_if_old(now);
+        }
         let ack = self.ack_block(now);
         self.push_control(batch, &Control::Ack { to: self.ids.remote, ack });
     }
 
-    fn push_control(&self, batch: &mut TransmitBatch, control: &Control) {
+    fn push_control(&mut self, batch: &mut TransmitBatch, control: &Control) {
         let mut block = [0; MAX_CONTROL_LEN];
         let len = control.emit(&mut block);
         let mut header = self.header(self.send.flight.next(), len as u16);
         header.flags |= Flags::CTL;
-        batch.push_inline(&self.path, Some(self.handle), header, &block[..len], self.crc_out());
+        self.push_block(batch, header, &block[..len]);
+    }
+
+    /// A control frame with `payload`.
+    pub(super) fn push_block(
+        &mut self,
+        batch: &mut TransmitBatch,
+        header: TransportHeader,
+        payload: &[u8],
+    ) {
+        if let Some(session) = self.protection.as_deref_mut().and_then(Protection::session) {
+            return batch.push_protected(&self.path, self.handle, header, [payload, &[]], session);
+        }
+        batch.push_inline(&self.path, Some(self.handle), header, payload, self.crc_out());
     }
 
     /// A frame whose trailer cannot depend on the connection: handshake and reset.
@@ -264,13 +305,29 @@ impl Connection {
         payload: &[u8],
         extended: bool,
     ) {
-        let width = if extended { SeqWidth::Bits20 } else { SeqWidth::Bits16 };
-        let (local, remote) = (self.local.port, self.remote.port);
-        let mut header = TransportHeader::new(local, remote, seq, width, payload.len() as u16);
-        header.flags |= flags;
-        header.flags = self.with_hops(header.flags);
+        let header = self.outside_header(flags, seq, payload.len(), extended);
+        if let Some(keyed) = self.protection.as_deref().filter(|_| flags.contains(Flags::RST)) {
+            let handle = Some(self.handle);
+            return batch.push_signed(&self.path, handle, header, payload, &keyed.keyring);
+        }
         let crc = extended.then_some(CrcKey::NONE);
         batch.push_inline(&self.path, Some(self.handle), header, payload, crc);
+    }
+
+    /// The transport header of a frame without segment and with `len` bytes.
+    pub(super) fn outside_header(
+        &self,
+        flags: Flags,
+        seq: Seq,
+        len: usize,
+        extended: bool,
+    ) -> TransportHeader {
+        let width = if extended { SeqWidth::Bits20 } else { SeqWidth::Bits16 };
+        let (local, remote) = (self.local.port, self.remote.port);
+        let mut header = TransportHeader::new(local, remote, seq, width, len as u16);
+        header.flags |= flags;
+        header.flags = self.with_hops(header.flags);
+        header
     }
 
     /// The payload of a stream frame in a batch; what is lent of it are the last of `lent`.

@@ -84,6 +84,7 @@ impl Endpoint {
         config: ConnConfig,
         claim: impl FnMut(Port) -> bool,
     ) -> Result<ConnHandle, ConnectError> {
+        let config = self.config_with_key(remote.node, config);
         let no_route = ConnectError::NoRoute(remote.node);
         let device_mss = self.largest_segment(remote.node).ok_or(no_route)?;
         let (table, node) = (&self.table, self.local_node());
@@ -119,7 +120,8 @@ impl Endpoint {
             share: self.receive_memory.share(true),
             now,
         };
-        let conn = Connection::connect(&seed);
+        let mut conn = Connection::connect(&seed);
+        self.ask_with_key(now, &mut conn);
         self.admit(conn, local.is_some());
         self.settle(seed.handle, now);
         Ok(seed.handle)

@@ -4,6 +4,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use prp_key::Keyring;
+
 use super::Endpoint;
 use crate::addr::{LinkAddr, Port};
 use crate::seq::{Seq, SeqWidth};
@@ -24,6 +26,8 @@ struct EchoReply {
     path: Path,
     to: Port,
     payload: Vec<u8>,
+    /// The echo was signed.
+    is_signed: bool,
 }
 
 /// Answers on their way out.
@@ -47,12 +51,21 @@ impl EchoQueue {
         self.queue.retain_mut(|reply| reply.path.renumber(&renumber));
     }
 
-    /// Puts one into `batch`; whether there was one.
-    pub(super) fn transmit(&mut self, batch: &mut TransmitBatch) -> bool {
-        let Some(EchoReply { path, to, payload }) = self.queue.pop_front() else { return false };
+    /// Puts one into `batch`, signed with `keyring` if the echo was; whether there was one.
+    pub(super) fn transmit(
+        &mut self,
+        batch: &mut TransmitBatch,
+        keyring: Option<&Keyring>,
+    ) -> bool {
+        let Some(reply) = self.queue.pop_front() else { return false };
+        let EchoReply { path, to, payload, is_signed } = reply;
         let (len, from) = (payload.len() as u16, Port::CONTROL);
         let mut header = TransportHeader::new(from, to, Seq::default(), SeqWidth::Bits20, len);
         header.flags |= Flags::CTL;
+        if let Some(keyring) = keyring.filter(|_| is_signed) {
+            batch.push_signed(&path, None, header, &payload, keyring);
+            return true;
+        }
         batch.push_inline(&path, None, header, &payload, Some(CrcKey::NONE));
         true
     }
@@ -73,7 +86,8 @@ impl Endpoint {
             let block = NodeBlock { kind: NodeKind::EchoReply, hops, ..asked };
             let mut payload = block.emit().to_vec();
             payload.extend_from_slice(frame.payload.get(NodeBlock::LEN..).unwrap_or_default());
-            self.echoes.queue.push_back(EchoReply { path, to: transport.src_port, payload });
+            let (to, is_signed) = (transport.src_port, frame.is_authentic());
+            self.echoes.queue.push_back(EchoReply { path, to, payload, is_signed });
         }
         true
     }

@@ -29,6 +29,9 @@ impl Endpoint {
         let outcome = match self.devices.get(usize::from(device.0)).map(|ours| ours.addr) {
             None => Err(DropReason::NotOurMac),
             Some(own) => match Frame::parse_at(own, from, bytes, self.config.ethertype) {
+                Ok(frame) if frame.is_for(own) && self.security.is_some() => {
+                    self.sort_with_key(now, device, &frame, sink)
+                }
                 Ok(frame) if frame.is_for(own) => self.sort(now, device, &frame, sink),
                 Ok(_) => Err(DropReason::NotOurMac),
                 Err(why) => Err(why.into()),
@@ -47,7 +50,7 @@ impl Endpoint {
 
     // A frame is some hundred bytes, which a call would write to memory and read back.
     #[inline(always)]
-    fn sort(
+    pub(super) fn sort(
         &mut self,
         now: Instant,
         device: DeviceId,
@@ -97,7 +100,7 @@ impl Endpoint {
     /// Whether a frame that is for us comes from an address that its source node has (SPEC
     /// PRP-NET-3, PRP-NET-4).
     #[inline]
-    fn is_genuine(&self, device: DeviceId, frame: &Frame<'_>) -> bool {
+    pub(super) fn is_genuine(&self, device: DeviceId, frame: &Frame<'_>) -> bool {
         let src = frame.head.network.src;
         if src != self.routes.local() {
             return self.routes.is_source(src, device, frame.from);
@@ -142,7 +145,8 @@ impl Endpoint {
             conn.stats.drops.count(why);
         }
         let confirmed = conn.confirmed && !was_confirmed && conn.is_server();
-        let peer = conn.remote;
+        let is_proven = confirmed && conn.is_protected();
+        let (peer, port) = (conn.remote, conn.local.port);
         if was_waiting && matches!(conn.state, State::Established { .. }) {
             self.stats.connected += 1;
         }
@@ -152,6 +156,9 @@ impl Endpoint {
         Self::owe(conn, &mut self.owing);
         if confirmed {
             self.unconfirmed.remove(peer.node, handle);
+        }
+        if is_proven {
+            self.offer_to_listener(now, port, handle);
         }
         self.settle(handle, now);
         if matches!(outcome, Err(DropReason::BadState | DropReason::BadId)) {

@@ -1,6 +1,7 @@
 //! What comes out: frames, deadlines, events.
 
 use super::borrowed_write::BorrowedWrite;
+use super::security::Security;
 use super::{Device, Endpoint};
 use crate::addr::Port;
 use crate::connection::Connection;
@@ -46,8 +47,9 @@ impl Endpoint {
         lent: Option<&BorrowedWrite<'_>>,
     ) -> usize {
         self.handle_sent(now);
-        while !batch.is_full() && self.refusals.transmit(batch) {}
-        while !batch.is_full() && self.echoes.transmit(batch) {}
+        let keyring = self.security.as_deref().map(Security::keyring);
+        while !batch.is_full() && self.refusals.transmit(batch, keyring) {}
+        while !batch.is_full() && self.echoes.transmit(batch, keyring) {}
         while !batch.is_full() {
             let Some(handle) = self.transmit_queue.pop_front() else { break };
             let Some(conn) = self.table.get_mut(handle) else { continue };

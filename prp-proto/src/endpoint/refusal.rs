@@ -3,6 +3,8 @@
 
 use alloc::collections::VecDeque;
 
+use prp_key::{Keyring, Mode};
+
 use crate::addr::{LinkAddr, Port, PrpAddr};
 use crate::seq::{Seq, SeqWidth};
 use crate::time::Instant;
@@ -112,13 +114,22 @@ impl ResetQueue {
         self.queue.len() < MAX_QUEUED
     }
 
-    /// Puts one into `batch`; whether there was one.
-    pub(super) fn transmit(&mut self, batch: &mut TransmitBatch) -> bool {
+    /// Puts one into `batch`, signed with `keyring` where its peer is to be protected; whether there
+    /// was one.
+    pub(super) fn transmit(
+        &mut self,
+        batch: &mut TransmitBatch,
+        keyring: Option<&Keyring>,
+    ) -> bool {
         let Some(r) = self.queue.pop_front() else { return false };
         let len = ResetBlock::LEN as u16;
         let mut header =
             TransportHeader::new(r.local, r.remote, Seq::default(), SeqWidth::Bits20, len);
         header.flags |= Flags::RST;
+        if let Some(keyring) = keyring.filter(|ring| ring.least(r.path.dst.number()) > Mode::Off) {
+            batch.push_signed(&r.path, None, header, &r.block.emit(), keyring);
+            return true;
+        }
         batch.push_inline(&r.path, None, header, &r.block.emit(), Some(CrcKey::NONE));
         true
     }

@@ -1,12 +1,13 @@
 //! Requests: which peers may connect, and what it may cost us (SPEC PRP-CONN-3 to 9).
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use super::Endpoint;
 use super::refusal::{Refusal, UnownedPort};
 use crate::addr::{Port, PrpAddr};
 use crate::config::ConnConfig;
-use crate::connection::{Connection, RequestKind, Seed};
+use crate::connection::{Connection, Protection, RequestKind, Seed};
 use crate::event::{ConnHandle, Event, ListenHandle};
 use crate::seq::SeqWidth;
 use crate::stats::DropReason;
@@ -38,13 +39,17 @@ impl Endpoint {
             _ if !frame.crc_ok(CrcKey::NONE) => return Err(DropReason::BadCrc),
             payload => Some(Offer::parse(payload).map_err(|_| DropReason::Malformed)?),
         };
+        let is_keyed = self.check_request(now, frame)?;
         let port = frame.head.transport.dst_port;
         if let Some(handle) = known {
             let Some(conn) = self.table.get_mut(handle) else { return Err(DropReason::BadState) };
             let reusable = conn.state.is_finished()
                 && offer.is_some_and(|o| conn.terms.extended && o.id != conn.ids.remote);
             if !reusable {
-                let outcome = conn.on_repeated_request(now, offer.as_ref());
+                let mut outcome = conn.on_repeated_request(now, offer.as_ref());
+                if let (Ok(()), Some(offer), true) = (outcome, &offer, is_keyed) {
+                    outcome = self.answer_again(now, handle, frame, offer);
+                }
                 self.settle(handle, now);
                 if let (Err(DropReason::Refused), Some(Offer { id: receiver, .. })) =
                     (outcome, offer)
@@ -62,7 +67,8 @@ impl Endpoint {
             return Err(self.refuse_request(now, frame, offer.as_ref()));
         }
         self.check_limits(now, port, peer)?;
-        self.accept_request(now, frame, port, peer, offer)
+        let keyed = is_keyed.then(|| self.new_protection(now)).flatten();
+        self.accept_request(now, frame, (port, peer), offer, keyed)
     }
 
     fn check_limits(&mut self, now: Instant, port: Port, peer: PrpAddr) -> Result<(), DropReason> {
@@ -77,9 +83,9 @@ impl Endpoint {
         &mut self,
         now: Instant,
         frame: &Frame<'_>,
-        port: Port,
-        peer: PrpAddr,
+        (port, peer): (Port, PrpAddr),
         offer: Option<Offer>,
+        keyed: Option<Box<Protection>>,
     ) -> Result<(), DropReason> {
         let path = self.path_back(frame).ok_or(DropReason::BadSource)?;
         let device_mss = self.largest_segment(peer.node).ok_or(DropReason::BadSource)?;
@@ -103,7 +109,7 @@ impl Endpoint {
             now,
         };
         let first = frame.head.transport.first_seq(width);
-        let mut conn = match Connection::accept(&seed, asked, first) {
+        let mut conn = match Connection::accept(&seed, asked, first, keyed) {
             Ok(conn) => conn,
             Err(reason) => {
                 // Classic peers know no resets (SPEC PRP-RST-5).
@@ -113,19 +119,30 @@ impl Endpoint {
                 return Err(DropReason::Refused);
             }
         };
-        let handle = conn.handle;
+        self.answer_first(now, &mut conn, frame, offer.as_ref())?;
+        let (handle, is_protected) = (conn.handle, conn.is_protected());
         let unconfirmed = self.unconfirmed.add(peer.node, handle);
         if unconfirmed > usize::from(self.config.unconfirmed_per_peer / 2) {
             conn.ask_to_confirm();
         }
         self.admit(conn, false);
+        if !is_protected {
+            self.offer_to_listener(now, port, handle);
+        }
+        self.settle(handle, now);
+        Ok(())
+    }
+
+    /// Offers a connection to the application: one with a key once the client has shown that it can
+    /// speak, since requests can be recorded (SPEC PRP-KEY-16).
+    pub(super) fn offer_to_listener(&mut self, now: Instant, port: Port, handle: ConnHandle) {
         self.stats.accepted += 1;
         if let Some(listener) = self.listeners.get_mut(&port) {
             listener.queue.push_back(handle);
+            self.event_queue.push_back(Event::Incoming(ListenHandle { port }));
+        } else if let Some(conn) = self.table.get_mut(handle) {
+            conn.release(now, true);
         }
-        self.event_queue.push_back(Event::Incoming(ListenHandle { port }));
-        self.settle(handle, now);
-        Ok(())
     }
 
     /// No listener: sends a refusal if the port is ours, and asks the caller if it is not.

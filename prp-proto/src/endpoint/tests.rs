@@ -13,6 +13,7 @@ mod handshake;
 mod hostile;
 mod idle;
 mod inspect;
+mod key;
 mod late_accept;
 mod leave;
 mod loss;

@@ -7,7 +7,7 @@ use crate::config::ConnConfig;
 /// A time of the table: its name, its length and the clause that it belongs to.
 type Row = (&'static str, Duration, &'static str);
 
-fn rows() -> [Row; 29] {
+fn rows() -> [Row; 30] {
     let config = ConnConfig::default();
     let idle = config.keepalive.expect("connections are probed by default");
     let user_timeout = config.user_timeout.expect("there is one by default");
@@ -41,6 +41,7 @@ fn rows() -> [Row; 29] {
         ("time between its portions of 32", FAREWELL_PAUSE, "CLOSE-10"),
         ("silence after which another path is taken", PATH_SILENCE, "WAY-3"),
         ("probes of a router that is not up, each after", LIVENESS_SLOW, "LIVE-3"),
+        ("age of keys at which they are renewed", KEY_AGE, "KEY-18"),
     ]
 }
 

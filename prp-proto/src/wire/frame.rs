@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use prp_key::TRAILER_BYTES;
+
 use super::crc::{CrcKey, checksum};
 use super::ethernet::EthernetHeader;
 use super::network::NetworkHeader;
@@ -62,6 +64,8 @@ pub struct Frame<'a> {
     /// `length` bytes after the headers.
     pub payload: &'a [u8],
     bytes: &'a [u8],
+    /// The cluster's key, or that of its connection, vouches for it.
+    authentic: bool,
 }
 
 impl<'a> Frame<'a> {
@@ -105,7 +109,7 @@ impl<'a> Frame<'a> {
         let payload = rest.get(..usize::from(transport.len)).ok_or(FrameError::Length)?;
         let from = LinkAddr::Ethernet(ethernet.src);
         let head = Head { ethernet: Some(ethernet), network, transport };
-        Ok(Self { from, head, payload, bytes })
+        Ok(Self { from, head, payload, bytes, authentic: false })
     }
 
     /// Reads a datagram that came from `from` (SPEC PRP-UDP-1).
@@ -120,7 +124,8 @@ impl<'a> Frame<'a> {
         let network = NetworkHeader::parse(&mut r).ok_or(FrameError::Node)?;
         let transport = TransportHeader::parse(&mut r).ok_or(FrameError::Truncated)?;
         let payload = rest.get(..usize::from(transport.len)).ok_or(FrameError::Length)?;
-        Ok(Self { from, head: Head { ethernet: None, network, transport }, payload, bytes })
+        let head = Head { ethernet: None, network, transport };
+        Ok(Self { from, head, payload, bytes, authentic: false })
     }
 
     /// Returns whether it was sent to `own`, the address of the device it came by (SPEC PRP-NET-1).
@@ -133,6 +138,33 @@ impl<'a> Frame<'a> {
     /// All of it, as it came.
     pub(crate) const fn bytes(&self) -> &'a [u8] {
         self.bytes
+    }
+
+    /// The same frame, whose payload was `payload` before it was protected.
+    pub(crate) const fn opened(self, payload: &'a [u8]) -> Self {
+        Self { payload, authentic: true, ..self }
+    }
+
+    /// The bytes behind the payload: the trailer, and padding.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.packet().get(PACKET_HEADER_LEN + self.payload.len()..).unwrap_or_default()
+    }
+
+    /// Returns whether a key vouches for it, or a trailer made under the zero key does where none
+    /// is asked for.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.authentic || self.crc_ok(CrcKey::NONE)
+    }
+
+    /// Returns whether a key vouches for it.
+    pub(crate) const fn is_authentic(&self) -> bool {
+        self.authentic
+    }
+
+    /// Returns whether it ends as a frame that a cluster's key has signed does (SPEC PRP-KEY-13).
+    pub(crate) fn seems_signed(&self) -> bool {
+        let id = self.rest().first_chunk().map(|id| u32::from_be_bytes(*id));
+        self.rest().len() >= TRAILER_BYTES && id.is_some_and(|id| (1..=0xffff).contains(&id))
     }
 
     /// The flags word.

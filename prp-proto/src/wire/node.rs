@@ -121,7 +121,7 @@ impl NodeBlock {
     /// The block `frame` carries, if it is a genuine CTL frame with one: the trailer is not
     /// optional.
     pub fn of(frame: &Frame<'_>) -> Option<Self> {
-        (frame.flags().contains(Flags::CTL) && frame.crc_ok(CrcKey::NONE))
+        (frame.flags().contains(Flags::CTL) && frame.is_whole())
             .then(|| Self::parse(frame.payload))?
     }
 }

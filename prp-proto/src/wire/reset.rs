@@ -89,21 +89,21 @@ impl ResetBlock {
     /// frame of a classic peer, which knows no resets.
     pub fn owed_to(frame: &Frame<'_>) -> Option<Self> {
         let flags = frame.flags();
-        let (reason, receiver) = if flags.contains(Flags::RST) {
+        let (reason, receiver, sender) = if flags.contains(Flags::RST) {
             return None;
         } else if flags.intersects(Flags::CREQ | Flags::CACK) {
             let offer = Offer::parse(frame.payload).ok().filter(|_| frame.crc_ok(CrcKey::NONE))?;
             let asks = flags.contains(Flags::CREQ);
             let reason = if asks { ResetReason::Refused } else { ResetReason::NoConnection };
-            (reason, offer.id)
+            (reason, offer.id, offer.echo)
         } else if flags.contains(Flags::CTL)
-            && let Some(Control::Probe { from, .. }) = Control::parse(frame.payload)
+            && let Some(Control::Probe { to, from, .. }) = Control::parse(frame.payload)
         {
-            (ResetReason::NoConnection, from)
+            (ResetReason::NoConnection, from, to)
         } else {
             return None;
         };
-        Some(Self { reason, receiver, sender: 0 })
+        Some(Self { reason, receiver, sender })
     }
 
     /// The block's bytes.
