@@ -179,7 +179,8 @@ impl<C: Cipher> Member<C> {
     /// `answer` what the handshake needs. Returns the protection of the connection.
     ///
     /// Where the process that asks is a new one, the answer needs public-key work (0.1 ms), which a
-    /// recorded request can ask for again: `may_pair` is asked then whether there is a budget for it.
+    /// recorded request can ask for again: `may_pair` is asked then whether there is a budget for
+    /// it.
     ///
     /// # Errors
     /// Why the request is to be dropped; [`Refusal::Unsigned`] if both ends want no protection,

@@ -28,7 +28,7 @@ pub struct HostsFile {
 
 /// What changes when a file does.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-struct FileVersion {
+pub(crate) struct FileVersion {
     inode: u64,
     size: u64,
     modified: (i64, i64),
@@ -135,7 +135,7 @@ pub fn explain_mistakes(path: &Path, errors: &HostsErrors) -> Vec<Explanation> {
 }
 
 impl FileVersion {
-    fn of(path: &Path) -> io::Result<Self> {
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let meta = std::fs::metadata(path)?;
         Ok(Self {
             inode: meta.ino(),

@@ -15,6 +15,7 @@
 //! | [`mirror`] | how a capture gets frames that pass by all packet sockets |
 //! | [`fork`] | what the child of a fork has of its parent, and what it has not |
 //! | [`hosts`] | prphosts as it was read |
+//! | [`key`] | the cluster's key file |
 //! | [`explained`] | errors with cause, fix and place in fields of their own |
 //! | [`descriptors`] | how many descriptors a process may have |
 //! | [`limits`] | the kernel's limits that end a process by a signal |
@@ -37,6 +38,7 @@ pub mod descriptors;
 pub mod environment;
 pub mod explained;
 pub mod hosts;
+pub mod key;
 pub mod limits;
 pub mod mirror;
 pub mod printable;
@@ -54,6 +56,7 @@ pub use claims::{Addressee, OwnerProbe, PortClaims, RouterUdpName, StewardClaim,
 pub use count::counted;
 pub use explained::{ExplainedError, Explanation};
 pub use hosts::HostsFile;
+pub use key::KeyWatch;
 pub use printable::{printable, printable_path};
 pub use registry::{DownHop, DownHops, Ledger, LedgerReader};
 pub use run_dir::{RunDir, Service, ServiceListener};

@@ -203,8 +203,9 @@ impl TransmitBatch {
         self.finish(path, Some(conn), at, trailer, Body::Inline);
     }
 
-    /// Adds a frame that `session` protects: a copy of the payload in `pieces`, with zeros up to the
-    /// length the header says. None if its counter has come to its end: the connection is over.
+    /// Adds a frame that `session` protects: a copy of the payload in `pieces`, with zeros up to
+    /// the length the header says. None if its counter has come to its end: the connection is
+    /// over.
     pub(crate) fn push_protected(
         &mut self,
         path: &Path,

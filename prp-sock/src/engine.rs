@@ -74,7 +74,7 @@ pub(crate) use waiters::Interest;
 use crate::clock::Clock;
 use crate::sys::baton::LockClass;
 use crate::sys::lock::Lock;
-use prp_node::HostsFile;
+use prp_node::{HostsFile, KeyWatch};
 
 /// One endpoint, its devices, and the threads that run it.
 pub(crate) struct Engine {
@@ -85,6 +85,8 @@ pub(crate) struct Engine {
     only_device: Option<String>,
     /// The reading of prphosts whose routes are in force.
     hosts: Lock<Option<HostsFile>>,
+    /// The key file in force, if the engine was made by it.
+    key: Lock<Option<KeyWatch>>,
     keeper: keeper::Keeper,
     control: control::ControlThread,
     leader_wake_fd: Arc<wake_fd::WakeFd>,
@@ -184,6 +186,17 @@ impl Engine {
         if let Some(Ok(file)) = path.map(|path| HostsFile::cached(&path)) {
             self.follow_hosts(&file);
         }
+    }
+
+    /// Puts the key file in force as it is now, if it has changed and can be read; whether there is
+    /// a key.
+    pub(crate) fn follow_key(&self) -> bool {
+        let keys = self.key.lock().as_mut().and_then(KeyWatch::read_again);
+        if let Some(keys) = keys {
+            // Without random bytes there is no key to begin with; the next call may have some.
+            let _ = registry::protect(&mut self.lock().endpoint, &keys);
+        }
+        self.lock().endpoint.keyring().is_some()
     }
 
     /// Puts the routes of `file` in force, unless they are.

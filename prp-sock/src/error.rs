@@ -15,6 +15,7 @@ use std::net::SocketAddr;
 
 use prp_proto::addr::{NodeId, PrpAddr};
 use prp_proto::error::{ConnError, ConnectError, ListenError, ReadError, WriteError};
+use prp_proto::stats::Drops;
 
 use crate::engine::WaitError;
 use explanation::explained;
@@ -35,6 +36,11 @@ pub(crate) fn conn(error: ConnError) -> io::Error {
 /// Why there is no connection to `peer`.
 pub(crate) fn connecting(error: ConnError, peer: PrpAddr) -> io::Error {
     StreamError::connecting(error, peer).into()
+}
+
+/// As [`connecting`], where frames of the peer were dropped.
+pub(crate) fn unanswered(error: ConnError, peer: PrpAddr, drops: &Drops) -> io::Error {
+    StreamError::unanswered(error, peer, drops).into()
 }
 
 pub(crate) fn read(error: ReadError) -> io::Error {

@@ -111,6 +111,7 @@ pub use prp_proto::config::{Classic, Keepalive};
 pub use prp_proto::congestion::Controller;
 pub use prp_proto::endpoint::{MessagePart, Terms};
 pub use prp_proto::error::ConnError;
+pub use prp_proto::key::Mode;
 pub use prp_proto::stats::{ConnStats, DropReason, Drops, EndpointStats};
 pub use prp_proto::wire::{Reliability, ReliabilitySet};
 pub use stats::{DeviceStats, RefusalCounts, UdpCounters};

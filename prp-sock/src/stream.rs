@@ -398,7 +398,9 @@ pub(crate) fn connected(
         State::Established { .. } => Some(Ok(())),
         State::Close | State::Listen => {
             let error = core.endpoint.take_error(conn);
-            Some(Err(error.map_or_else(error::not_connected, |e| error::connecting(e, peer))))
+            let stats = core.endpoint.conn_stats(conn).copied().unwrap_or_default();
+            let ended = |e| error::unanswered(e, peer, &stats.drops);
+            Some(Err(error.map_or_else(error::not_connected, ended)))
         }
     }
 }

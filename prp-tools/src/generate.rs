@@ -28,7 +28,7 @@ The prphosts in place of /etc/prphosts. A program with file capabilities ignores
 The number of this node, where prphosts does not tell.
 .TP
 .B PRP_KEY
-The file of prp key in place of /etc/prpkey.
+The file with the key of the cluster, in place of /etc/prpkey.
 .TP
 .B PRP_RUN_DIR
 The folder with the sockets of prp\-routed in place of /run/prp.

@@ -31,7 +31,8 @@ const EXAMPLES: &str = "\
 
 /// Make and change the cluster's key file.
 ///
-/// No program of this version uses the key yet: a file protects nothing so far.
+/// Every process of the node that uses PRP reads /etc/prpkey, or the file that PRP_KEY names, and
+/// none goes on without a key where there is one.
 ///
 /// A file has up to three secrets, and one of them is in use. To change keys on a running cluster,
 /// add one with new, copy the file to all nodes, use the new key on each, and drop the old one from
@@ -170,7 +171,7 @@ fn new(path: &Path, mode: Option<Mode>) -> Result<(), Failure> {
         let mode = mode.unwrap_or(Mode::Seal);
         file::create(path, &KeyFile::new(mode, FIRST_ID, secret))?;
         print_line(format!("{shown}: key {FIRST_ID} ({fingerprint}) is in use, mode {mode}"))?;
-        notice("copy the file to all nodes; no program of this version uses it yet");
+        notice("copy the file to all nodes: those without it are not spoken to");
         return Ok(());
     };
     if let Some(mode) = mode.filter(|mode| *mode != keys.mode()) {

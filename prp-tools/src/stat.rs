@@ -66,7 +66,7 @@ pub(crate) struct StatArgs {
     #[arg(short, long, value_name = "SECS", value_parser = seconds)]
     watch: Option<Duration>,
     /// All of it as JSON; with --watch an object a line
-    #[arg(long, conflicts_with_all = ["summary", "info", "openmetrics"])]
+    #[arg(long, conflicts_with_all = ["summary", "openmetrics"])]
     json: bool,
     /// The counters of all processes in the text format of OpenMetrics
     #[arg(long, conflicts_with_all = ["watch", "filter", "all", "listening"])]

@@ -130,8 +130,8 @@ pub(super) const CONNECTING: &[Mutation] = &[
         "a reset with a wrong id ends the connection",
         "reset",
         CLOSE,
-        "        if block.receiver != self.ids.local {\n            // The end that",
-        "        if false {\n            // The end that",
+        "        if !is_named {\n            // The end that",
+        "        if false && !is_named {\n            // The end that",
     ),
     mutation(
         Unit,

@@ -114,8 +114,8 @@ impl ResetQueue {
         self.queue.len() < MAX_QUEUED
     }
 
-    /// Puts one into `batch`, signed with `keyring` where its peer is to be protected; whether there
-    /// was one.
+    /// Puts one into `batch`, signed with `keyring` where its peer is to be protected; whether
+    /// there was one.
     pub(super) fn transmit(
         &mut self,
         batch: &mut TransmitBatch,

@@ -71,8 +71,8 @@ impl Endpoint {
         self.security = Some(Box::new(Security { member, keyring, pairs, text: Vec::new() }));
     }
 
-    /// Puts other keys of the cluster in force, where there were some. Connections keep theirs (SPEC
-    /// PRP-KEY-3).
+    /// Puts other keys of the cluster in force, where there were some. Connections keep theirs
+    /// (SPEC PRP-KEY-3).
     pub fn set_keyring(&mut self, keyring: Keyring) {
         let Some(security) = self.security.as_deref_mut() else { return };
         security.keyring = Arc::new(keyring.clone());

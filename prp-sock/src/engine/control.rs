@@ -1,5 +1,5 @@
 //! The control thread of an engine: the steward's place, the node's own UDP ports, its router,
-//! links, fast paths and the status page.
+//! links, fast paths, the key file and the status page.
 //! What it asks the kernel may take long, so the background thread that moves frames does not do
 //! it.
 
@@ -22,6 +22,9 @@ use super::wait::earliest;
 use super::waiter::Waiter;
 use super::wake_fd::WakeFd;
 use crate::threads;
+
+/// How often the key file is looked at where there is one.
+const KEY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The control thread as other threads see it.
 #[derive(Debug)]
@@ -92,6 +95,9 @@ impl ControlState {
             let due = earliest(due, link_monitor);
             let due = earliest(due, self.fast_paths.check(&alive, &waiter.waker()));
             let due = earliest(due, self.status.check(&alive));
+            // A process that only listens reads the key file here, and nowhere else.
+            let key = alive.follow_key().then(|| alive.now() + KEY_INTERVAL);
+            let due = earliest(due, key);
             let timeout = due.map(|due| due.since(alive.now()));
             drop(alive);
             self.sleep(waiter, timeout);

@@ -11,6 +11,7 @@ use prp_proto::addr::{DeviceId, NodeId};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
 use prp_proto::hosts::Hosts;
+use prp_proto::key::{KeyFile, Keyring, Member, Seed};
 use prp_proto::route::RouteTable;
 
 use super::carrier_watch::CarrierWatch;
@@ -25,7 +26,7 @@ use crate::clock::Clock;
 use crate::sys::lock::Lock;
 use crate::sys::random::random_bytes;
 use prp_device::{Underlay, factory};
-use prp_node::HostsFile;
+use prp_node::{HostsFile, KeyWatch};
 
 /// What makes two calls share an engine.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -75,9 +76,10 @@ pub(crate) fn enlist(engine: &Arc<Engine>, name: &str) {
 /// one.
 pub(super) fn retire(engine: &Arc<Engine>) -> bool {
     let mut engines = ENGINES.get().lock();
+    let has_key = engine.lock().endpoint.keyring().is_some();
     let idle = Arc::strong_count(engine) == 1 && engine.lock().endpoint.is_idle();
     let key = engines.iter().find(|(_, e)| e.as_ptr() == Arc::as_ptr(engine)).map(|(key, _)| key);
-    let idle = idle && key.is_none_or(|key| reopen::is_possible(&key.hosts, key.node));
+    let idle = idle && key.is_none_or(|key| reopen::is_possible(&key.hosts, key.node, has_key));
     if idle {
         engines.retain(|_, other| other.as_ptr() != Arc::as_ptr(engine));
     }
@@ -91,6 +93,9 @@ pub(super) fn all() -> Vec<Arc<Engine>> {
 
 fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let file = HostsFile::load(&key.hosts)?;
+    // Before anything is opened: where there is a key that cannot be had, nothing is sent.
+    let mut key_file = KeyWatch::in_force();
+    let keys = key_file.read()?;
     let links = CarrierWatch::watch();
     let local = prp_device::local_node(&file, key.node)?;
     let ethertype = file.hosts().ethertype();
@@ -106,10 +111,25 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
         names.iter().position(|known| known == name).map(|at| DeviceId(at as u16))
     });
     let config = EndpointConfig { ethertype, ..EndpointConfig::default() };
-    let endpoint = Endpoint::new(config, routes, devices, random_bytes()?);
+    let mut endpoint = Endpoint::new(config, routes, devices, random_bytes()?);
+    if let Some(keys) = keys {
+        protect(&mut endpoint, &keys)?;
+    }
     let engine = Engine::start(endpoint, io, names, key.device.clone())?;
+    *engine.key.lock() = Some(key_file);
     engine.start_control(links)?;
     Ok(engine)
+}
+
+/// Puts `keys` in force at `endpoint`, for connections from now on.
+pub(super) fn protect(endpoint: &mut Endpoint, keys: &KeyFile) -> io::Result<()> {
+    let keyring = Keyring::new(keys);
+    if endpoint.keyring().is_some() {
+        endpoint.set_keyring(keyring);
+    } else {
+        endpoint.set_member(Member::new(keyring, Seed::new(random_bytes()?)));
+    }
+    Ok(())
 }
 
 /// The routes of `hosts`, by the devices that `called` finds by their names, or by `only` one.
@@ -140,6 +160,7 @@ impl Engine {
             device_names: names,
             only_device,
             hosts: Lock::new(None),
+            key: Lock::new(None),
             keeper: Keeper::new()?,
             control: ControlThread::new()?,
             leader_wake_fd: WakeFd::new()?,

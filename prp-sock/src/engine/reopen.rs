@@ -7,14 +7,19 @@ use nix::unistd::Pid;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use prp_device::factory;
-use prp_node::HostsFile;
+use prp_node::{HostsFile, KeyWatch};
 use prp_proto::addr::NodeId;
 
 /// Whether this process could make an engine of `node` by the prphosts at `hosts`, as far as can be
 /// told without doing so. Not one that has become another user, has given up its capabilities, or
 /// has changed its root directory, since it made the one it has. An engine that such a process lets
 /// go would be missed: a `connect` after an hour would fail that worked a minute ago.
-pub(super) fn is_possible(hosts: &Path, node: Option<NodeId>) -> bool {
+/// One that `has_key` needs to read it again: without it, it could speak without protection.
+pub(super) fn is_possible(hosts: &Path, node: Option<NodeId>, has_key: bool) -> bool {
+    let key = KeyWatch::in_force().read();
+    if !key.is_ok_and(|keys| keys.is_some() || !has_key) {
+        return false;
+    }
     let Ok(file) = HostsFile::load(hosts) else { return false };
     let node = prp_device::local_node(&file, node);
     let needs_privilege = node.is_ok_and(|node| factory::is_on_ethernet(file.hosts(), node));

@@ -126,6 +126,10 @@ impl Engine {
         records.field("reliability", info.terms.reliability).field("mss", info.mss);
         records.field("agreed_mss", info.terms.mss);
         records.field("crc", info.terms.crc).field("classic", !info.terms.extended);
+        records.field("security", info.terms.security);
+        if let Some(id) = info.terms.key {
+            records.field("key_id", id);
+        }
         records.field("carrier", carrier).field("device", self.device_name(info.device));
         records.field("congestion", info.controller);
         records.field("silent_ns", info.silent.as_nanos());

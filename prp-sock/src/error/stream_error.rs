@@ -9,6 +9,7 @@ use std::time::Duration;
 use prp_device::Refusal;
 use prp_proto::addr::PrpAddr;
 use prp_proto::error::ConnError;
+use prp_proto::stats::{DropReason, Drops};
 
 /// Why a connection ended or could not be made, inside the `io::Error` that says so.
 ///
@@ -30,12 +31,22 @@ pub struct StreamError {
     peer: Option<PrpAddr>,
     /// The prphosts that does not have the peer's node.
     lacking: Option<PathBuf>,
+    /// What the peer's frames say of the cluster key.
+    key: Option<&'static str>,
     os: Option<io::Error>,
 }
 
 impl StreamError {
     pub(super) fn connecting(cause: ConnError, peer: PrpAddr) -> Self {
         Self { peer: Some(peer), ..Self::from(cause) }
+    }
+
+    /// As [`Self::connecting`], with what the dropped frames of the peer say of the cluster key,
+    /// where it has not answered.
+    pub(super) fn unanswered(cause: ConnError, peer: PrpAddr, drops: &Drops) -> Self {
+        let is_silent = matches!(cause, ConnError::TimedOut { .. });
+        let key = is_silent.then(|| key_trouble(drops)).flatten();
+        Self { key, ..Self::connecting(cause, peer) }
     }
 
     /// Why the connection ended.
@@ -87,7 +98,13 @@ impl From<ConnError> for StreamError {
             // Not of a gap, a classic peer or policies: the kernel has no such errors.
             _ => None,
         };
-        Self { cause, peer: None, lacking: None, os: code.map(io::Error::from_raw_os_error) }
+        Self {
+            cause,
+            peer: None,
+            lacking: None,
+            key: None,
+            os: code.map(io::Error::from_raw_os_error),
+        }
     }
 }
 
@@ -130,8 +147,22 @@ impl fmt::Display for StreamError {
             }
             (ConnError::NotSent { code, waited }, _) => fmt_refusal(code, waited, f),
             (cause, _) => cause.fmt(f),
-        }
+        }?;
+        self.key.map_or(Ok(()), |key| write!(f, "; {key}"))
     }
+}
+
+/// What frames of a peer that were dropped say of the cluster key.
+fn key_trouble(drops: &Drops) -> Option<&'static str> {
+    let told = [
+        (DropReason::Unsigned, "it seems to have no cluster key: copy the key file to it"),
+        (
+            DropReason::UnknownKey,
+            "it has a cluster key that this process does not have: copy the key file from it",
+        ),
+        (DropReason::BadTag, "its cluster key is another one: `prp key list` on both nodes"),
+    ];
+    told.into_iter().find(|(why, _)| drops[*why] > 0).map(|(_, text)| text)
 }
 
 /// Writes what the kernel of this machine says to what is for the peer.

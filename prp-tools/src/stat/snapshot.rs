@@ -78,6 +78,10 @@ pub(crate) struct Connection {
     pub(crate) mss: u64,
     pub(crate) agreed_mss: Option<u64>,
     pub(crate) crc: bool,
+    /// `off`, `sign` or `seal`; `off` from a process of an earlier version.
+    pub(crate) security: String,
+    /// The id of the cluster's secret that its ends agreed with; `null` without one.
+    pub(crate) key_id: Option<u64>,
     /// Since a frame of the peer last came; `null` from a process of an earlier version.
     pub(crate) silent_seconds: Option<f64>,
     /// Until it ends with an error if the peer stays silent; `null` if nothing is waited for, or
@@ -101,7 +105,8 @@ pub(crate) struct Connection {
 }
 
 /// Fields of a connection's record that may be numbers and are no counters: all other numbers are.
-const STATE: [&str; 13] = [
+const STATE: [&str; 14] = [
+    "key_id",
     "device",
     "receive_queue",
     "send_queue",
@@ -237,6 +242,8 @@ impl Connection {
             mss: number("mss")?,
             agreed_mss: number("agreed_mss"),
             crc: record.text("crc")? == "true",
+            security: text("security").unwrap_or_else(|| "off".to_owned()),
+            key_id: number("key_id"),
             silent_seconds: number("silent_ns").map(|n| n as f64 * 1e-9),
             ends_in_seconds: number("ends_in_ns").map(|n| n as f64 * 1e-9),
             blocked_by: text("blocked_by"),

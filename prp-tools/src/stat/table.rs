@@ -84,6 +84,15 @@ fn row(connection: &Connection, process: &Process, names: &Names) -> Row {
     ]
 }
 
+/// Returns what the frames of a connection end in, if they do.
+fn trailer(c: &Connection) -> String {
+    match (c.key_id, c.crc) {
+        (Some(id), _) => format!("{} key {id} ", c.security),
+        (None, true) => "crc ".to_owned(),
+        (None, false) => String::new(),
+    }
+}
+
 /// Returns what is known beside the columns: times in milliseconds, sizes in bytes, unless a unit
 /// is there.
 fn more(c: &Connection) -> String {
@@ -93,7 +102,7 @@ fn more(c: &Connection) -> String {
         format!("\t{} {}", c.role, c.congestion),
         format!("dev {}", c.device),
         format!("mss {}", c.mss) + &agreed.map_or_else(String::new, |mss| format!(" of {mss}")),
-        format!("{}minrtt {:.3}", if c.crc { "crc " } else { "" }, milliseconds(c.min_rtt_seconds)),
+        format!("{}minrtt {:.3}", trailer(c), milliseconds(c.min_rtt_seconds)),
         format!("rto {:.3}", milliseconds(c.rto_seconds)),
         format!("in-flight {} peer-window {} segs", c.in_flight, c.peer_window),
         format!("sent {} received {}", c.counter("bytes_sent"), c.counter("bytes_received")),
@@ -158,6 +167,8 @@ pub(crate) mod tests {
             mss: 1484,
             agreed_mss: Some(1484),
             crc: true,
+            security: "off".into(),
+            key_id: None,
             silent_seconds: Some(0.004),
             ends_in_seconds: None,
             blocked_by: None,
@@ -194,6 +205,15 @@ State   Recv-Q  Send-Q  Local    Peer    RTT ms  Window  Retrans  Policy        
 LISTEN       2    4096  1:80     *                                                            prp(42)
 ESTAB        0    1484  1:61000  2:7000   0.120   65536        3  selective-repeat  ethernet  prp(42)";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn more__says_how_frames_are_protected() {
+        let (security, key_id) = ("seal".into(), Some(2));
+        let sealed = Connection { crc: false, security, key_id, ..connection() };
+        assert!(more(&sealed).contains(" mss 1484 seal key 2 minrtt "), "{}", more(&sealed));
+        let none = Connection { crc: false, ..connection() };
+        assert!(more(&none).contains(" mss 1484 minrtt "));
     }
 
     #[test]

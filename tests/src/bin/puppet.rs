@@ -15,7 +15,7 @@
 //! | `pong S ROUNDS`, `ping S ROUNDS` | sends a byte back and forth |
 //! | `shutdown S HOW` | `read`, `write` or `both` |
 //! | `set S NAME VALUE` | `read_timeout`, `write_timeout`, `user_timeout`, `linger` in ms, `nonblocking` |
-//! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `xdp_tx S`, `tcx_rx S`, `udp S COUNTER` | calls `take_error`, or returns a counter |
+//! | `error S`, `retransmitted S`, `timeouts S`, `drops S [REASON]`, `too_big S`, `security S`, `xdp_tx S`, `tcx_rx S`, `udp S COUNTER` | calls `take_error`, or returns a counter |
 //! | `assume_idle` | polls, and takes fast paths, as on a machine that does nothing else |
 //! | `rss` | resident memory of this process in KiB |
 //! | `limit RESOURCE N` | lowers a limit: `files`, `memory` (KiB) or `processes` of its user |
@@ -168,6 +168,11 @@ fn with_stream(call: &str, mut stream: PrpStream, words: &[&str]) -> io::Result<
         ("devices", []) => {
             let devices = stream.device_stats()?;
             Ok(devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>().join(" "))
+        }
+        ("security", []) => {
+            let terms = stream.terms()?;
+            let key = terms.key.map_or_else(String::new, |id| format!(" {id}"));
+            Ok(format!("{}{key}", terms.security))
         }
         ("too_big", []) => {
             Ok(stream.device_stats()?.iter().map(|d| d.too_big).sum::<u64>().to_string())

@@ -1,0 +1,206 @@
+//! Nodes with the cluster's key, over Ethernet and over UDP.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use prp_proto::key::{KeyFile, Mode, Secret};
+use prp_tests::puppet::Puppet;
+use prp_tests::scratch::TempFile;
+use prp_tests::seed;
+use prp_tests::stream::{connect, exchange};
+use prp_tests::topology::{Topology, is_over_udp};
+use prp_tests::wait;
+
+prp_tests::main! {
+    light:
+        stream__of_each_mode_over_both_carriers,
+        node__without_the_key_is_refused_and_named,
+        file__that_others_can_read_or_that_is_missing_is_refused,
+        file__is_read_again_where_a_process_only_listens;
+}
+
+const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
+const ATTACKER: &str = env!("CARGO_BIN_EXE_attacker");
+const MIB: u64 = 1 << 20;
+
+/// What nobody else may read.
+const WORDS: &str = "what-is-said-here-stays-between-two-nodes-that-have-the-key-of-the-cluster";
+
+fn keys(mode: Mode) -> KeyFile {
+    KeyFile::new(mode, 1, Secret::new([7; 32]))
+}
+
+/// A key file with the rights that it has to have.
+fn key_file(keys: &KeyFile) -> TempFile {
+    let file = TempFile::new(keys.reveal().as_bytes());
+    only_for_its_user(file.path());
+    file
+}
+
+fn only_for_its_user(path: &Path) {
+    fs::set_permissions(path, Permissions::from_mode(0o600)).expect("it is ours");
+}
+
+/// A pair of nodes, and the prphosts with their IP addresses, if that is to be used.
+fn pair(over_udp: bool) -> (Topology, Option<TempFile>) {
+    let topology = Topology::pair();
+    let hosts = over_udp.then(|| {
+        let line = |number: u8| {
+            let address = topology.node(number).field("ipv4");
+            format!("{number} udp:{}\n", address.split('/').next().unwrap_or_default())
+        };
+        TempFile::new(line(1) + &line(2))
+    });
+    (topology, hosts)
+}
+
+/// A puppet on `node`, with a prphosts and a key file of its own.
+fn process(topology: &Topology, node: u8, hosts: Option<&TempFile>, key: Option<&Path>) -> Puppet {
+    let mut command = topology.node(node).command("env");
+    if let Some(hosts) = hosts {
+        command.arg(format!("PRP_HOSTS={}", hosts.path().display()));
+    }
+    if let Some(key) = key {
+        command.arg(format!("PRP_KEY={}", key.display()));
+    }
+    command.arg(PUPPET);
+    Puppet::run(format!("puppet on node {node}"), command)
+}
+
+/// Records `frames` frames that come to node 2 while `meanwhile` runs; the bytes of all.
+fn recorded(topology: &Topology, over_udp: bool, frames: u32, meanwhile: impl FnOnce()) -> Vec<u8> {
+    let file = TempFile::new("");
+    let path = file.path().to_string_lossy().into_owned();
+    let mut recorder = topology.node(2).command("env");
+    if over_udp {
+        recorder.arg("PRP_CARRIER=udp");
+    }
+    recorder.args([ATTACKER, "eth0", "record", &path, &frames.to_string()]);
+    let mut recorder = Puppet::run("recorder", recorder);
+    assert_eq!(recorder.next_line(), "ready");
+    meanwhile();
+    assert!(recorder.next_line().starts_with("ok "));
+    fs::read(file.path()).expect("it was written")
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// PRP-KEY-10: a capture has what is said in mode sign, and has nothing of it in mode seal.
+fn stream__of_each_mode_over_both_carriers() {
+    let seed = seed::of("stream__of_each_mode_over_both_carriers");
+    for over_udp in [false, true] {
+        for mode in [Mode::Sign, Mode::Seal] {
+            let (topology, hosts) = pair(over_udp);
+            let key = key_file(&keys(mode));
+            let [mut client, mut server] =
+                [1, 2].map(|node| process(&topology, node, hosts.as_ref(), Some(key.path())));
+            connect(&mut client, &mut server, "2:80", "");
+            let agreed = format!("{mode} 1");
+            assert_eq!([client.ok("security s"), server.ok("security s")], [&*agreed; 2]);
+            let is_by_ip = over_udp || is_over_udp();
+            let bytes = recorded(&topology, is_by_ip, 40, || {
+                for _ in 0..60 {
+                    client.ok(format!("write s {WORDS}"));
+                    assert_eq!(server.ok(format!("read s {}", WORDS.len())), WORDS);
+                }
+            });
+            assert_eq!(contains(&bytes, WORDS), mode == Mode::Sign, "{mode}, UDP: {over_udp}");
+            exchange(&mut client, &mut server, seed, 16 * MIB, |_| ());
+            for end in [&mut client, &mut server] {
+                for why in ["bad_tag", "unknown_key", "unsigned", "bad_crc"] {
+                    assert_eq!(end.ok(format!("drops s {why}")), "0", "{mode}, UDP: {over_udp}");
+                }
+            }
+        }
+    }
+}
+
+/// PRP-KEY-14: neither connects to the other, and both count why.
+fn node__without_the_key_is_refused_and_named() {
+    let key = key_file(&keys(Mode::Seal));
+    for over_udp in [false, true] {
+        let (topology, hosts) = pair(over_udp);
+        let mut with = process(&topology, 1, hosts.as_ref(), Some(key.path()));
+        let mut without = process(&topology, 2, hosts.as_ref(), None);
+        // A connection of each to itself, by which its counters can be asked for.
+        for (process, at) in [(&mut with, "1:70"), (&mut without, "2:70")] {
+            process.ok(format!("listen own {at}"));
+            process.ok(format!("connect s {at}"));
+        }
+        with.ok("listen l 1:80");
+        without.ok("listen l 2:80");
+        for (process, at, says) in [
+            (&mut with, "2:80", "seems to have no cluster key"),
+            (&mut without, "1:80", "has a cluster key that this process does not have"),
+        ] {
+            let (kind, text) = process.message(format!("connect t {at} timeout=1000"));
+            assert!(kind == "TimedOut" && text.contains(says), "{kind}: {text}");
+        }
+        for (process, why) in [(&mut with, "unsigned"), (&mut without, "unknown_key")] {
+            let drops: u64 = process.ok(format!("drops s {why}")).parse().expect("a number");
+            assert!(drops > 3, "{why}: {drops}, {}", process.ok("drops s"));
+        }
+    }
+}
+
+/// Who cannot have the key that there is does not speak without it.
+fn file__that_others_can_read_or_that_is_missing_is_refused() {
+    let (topology, _) = pair(false);
+    let key = key_file(&keys(Mode::Seal));
+    fs::set_permissions(key.path(), Permissions::from_mode(0o644)).expect("it is ours");
+    let mut process_1 = process(&topology, 1, None, Some(key.path()));
+    for command in ["connect s 2:80", "listen l 1:80"] {
+        let (kind, text) = process_1.message(command);
+        assert_eq!(kind, "PermissionDenied");
+        assert!(text.contains("644") && text.contains("chmod 600"), "{text}");
+    }
+    only_for_its_user(key.path());
+    process_1.ok("listen l 1:80");
+
+    let gone = key.path().with_extension("gone");
+    let (kind, text) = process(&topology, 1, None, Some(&gone)).message("connect s 2:80");
+    assert_eq!(kind, "NotFound");
+    assert!(text.contains(&*gone.to_string_lossy()) && text.contains("prp key new"), "{text}");
+
+    let wrong = key_file(&keys(Mode::Seal));
+    fs::write(wrong.path(), "mode seal\nkey 1 abcd use\n").expect("it is ours");
+    let (kind, text) = process(&topology, 1, None, Some(wrong.path())).message("connect s 2:80");
+    assert_eq!(kind, "InvalidData");
+    assert!(text.contains(":2:7: ") && !text.contains("abcd"), "{text}");
+}
+
+/// PRP-KEY-3: a stream lives on while the file changes at both ends, and new ones have the new
+/// secret.
+fn file__is_read_again_where_a_process_only_listens() {
+    let (topology, _) = pair(false);
+    let old = keys(Mode::Seal);
+    let mut new = old.clone();
+    let id = new.add(Secret::new([8; 32])).expect("there is room");
+    new.use_key(id).expect("it is there");
+    let files = [key_file(&old), key_file(&old)];
+    let [mut client, mut server] = [1, 2]
+        .map(|node| process(&topology, node, None, Some(files[usize::from(node) - 1].path())));
+    connect(&mut client, &mut server, "2:80", "");
+    let mut both = old;
+    both.add(Secret::new([8; 32])).expect("there is room");
+    for file in [&both, &new] {
+        for place in &files {
+            let next = key_file(file);
+            fs::rename(next.path(), place.path()).expect("within one folder");
+        }
+        // The server looks at its file now and then.
+        wait::until("a connection with the present secret", || {
+            client.ask("connect t 2:80 timeout=1000").ok()?;
+            server.ok("accept l t");
+            let is_new = client.ok("security t") == format!("seal {}", file.used().id());
+            (is_new && server.ok("security t") == client.ok("security t")).then_some(())
+        });
+    }
+    client.ok(format!("write s {WORDS}"));
+    assert_eq!(server.ok(format!("read s {}", WORDS.len())), WORDS);
+    assert_eq!([client.ok("security s"), server.ok("security s")], ["seal 1"; 2]);
+}
