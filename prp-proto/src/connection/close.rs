@@ -238,7 +238,7 @@ impl Connection {
             return Err(DropReason::BadState);
         }
         // With a key both ids are named, by whoever makes it: any station can have a member answer
-        // a frame that names one.
+        // a frame that names one (SPEC PRP-KEY-17).
         let is_named = block.receiver == self.ids.local
             && (!self.is_protected() || block.sender == self.ids.remote);
         if !is_named {

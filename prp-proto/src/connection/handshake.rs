@@ -236,7 +236,7 @@ impl Connection {
     fn adopt(&mut self, reliability: Reliability, crc: bool, offer: &Offer) {
         self.segment = self.segment.min(offer.mss);
         let (security, key) = self.security();
-        // The key's trailer takes the place of the CRC's.
+        // The key's trailer takes the place of the CRC's (SPEC PRP-KEY-15).
         let crc = crc && !self.is_protected();
         let terms = Terms { extended: true, reliability, mss: self.segment, crc, security, key };
         // The trailer takes its room from the segment.

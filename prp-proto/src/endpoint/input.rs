@@ -78,6 +78,7 @@ impl Endpoint {
         // Asked before the frame is heard, and acted upon only if it is believed.
         let follows =
             known.is_some_and(|handle| self.may_adopt_peer_path(now, handle, device, frame));
+        let may_move = self.may_move_port(known, frame);
         let outcome = if frame.flags().contains(Flags::CREQ) {
             self.on_request(now, frame, peer, known)
         } else if let Some(handle) = known {
@@ -87,7 +88,7 @@ impl Endpoint {
         } else {
             Err(self.on_stray(now, frame))
         };
-        if let Some(handle) = known.filter(|_| is_believed(outcome)) {
+        if let Some(handle) = known.filter(|_| is_believed(outcome) && may_move) {
             if follows {
                 self.adopt_peer_path(handle, device, frame);
             } else if frame.from.is_udp() {

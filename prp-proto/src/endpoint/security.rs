@@ -202,6 +202,18 @@ impl Endpoint {
         outcome
     }
 
+    /// Returns whether `frame`, if it is believed, may say by which way its peer is reached: of an
+    /// established connection with a key none that can be recorded, as those of the handshake (SPEC
+    /// PRP-KEY-17).
+    #[inline]
+    pub(super) fn may_move_port(&self, known: Option<ConnHandle>, frame: &Frame<'_>) -> bool {
+        self.security.is_none()
+            || frame.is_authentic()
+            || known
+                .and_then(|handle| self.table.get(handle))
+                .is_none_or(|conn| !conn.is_protected() || !conn.confirmed)
+    }
+
     /// As [`Self::sort`], for an endpoint with a key: what its sender cannot prove to have made is
     /// dropped before anything is done about it.
     #[cold]

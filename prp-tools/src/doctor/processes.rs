@@ -89,6 +89,24 @@ fn of_process(process: &Process) -> Vec<Finding> {
             "frames came in a node's name from another hardware address",
             "two machines with one number, or an old address in prphosts",
         ),
+        (
+            Kind::Unsigned,
+            "unsigned",
+            "frames came without the cluster key",
+            "copy the key file to the node that sends them",
+        ),
+        (
+            Kind::UnknownKey,
+            "unknown_key",
+            "frames came with a cluster key that this process does not have",
+            "the same key file on all nodes: `prp key list` shows fingerprints",
+        ),
+        (
+            Kind::BadTag,
+            "bad_tag",
+            "frames came with a wrong tag of the cluster key",
+            "`prp key list` on all nodes: two secrets may have one id; or someone forges frames",
+        ),
     ] {
         if drops(reason) >= MANY_DROPS {
             let cause = format!("{owner}: {} {what}", drops(reason));
@@ -128,6 +146,20 @@ mod tests {
         process.devices = vec![Device { name: "eth0".into(), counters }];
         let kinds: Vec<_> = of_process(&process).iter().map(|finding| finding.kind).collect();
         assert_eq!(kinds, [Kind::ProcessSilent, Kind::Overruns, Kind::TooBig, Kind::BadCrc]);
+    }
+
+    #[test]
+    fn of_process__names_a_cluster_key_that_one_of_two_nodes_lacks() {
+        for (reason, kind) in [
+            ("unsigned", Kind::Unsigned),
+            ("unknown_key", Kind::UnknownKey),
+            ("bad_tag", Kind::BadTag),
+        ] {
+            let mut process = Process { program: "p".into(), pid: 3, ..Process::default() };
+            process.drops = [(reason.to_owned(), MANY_DROPS)].into();
+            let kinds: Vec<_> = of_process(&process).iter().map(|found| found.kind).collect();
+            assert_eq!(kinds, [kind]);
+        }
     }
 
     #[test]

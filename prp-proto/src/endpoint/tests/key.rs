@@ -248,8 +248,8 @@ fn key__refusals_and_resets_are_signed() {
 #[test]
 fn key__rotation_while_data_flow() {
     let [old, new] = [1, 2].map(|id| Secret::new([id; 32]));
-    let mut both = KeyFile::new(Mode::Seal, 1, old.clone());
-    assert_eq!(both.add(new.clone()), Ok(2));
+    let mut both = KeyFile::new(Mode::Seal, 1, old);
+    assert_eq!(both.add(new), Ok(2));
     let mut used = both.clone();
     used.use_key(2).unwrap();
     let mut only_new = used.clone();

@@ -483,3 +483,39 @@ fn echo__is_answered_with_its_padding() {
     let answered = (0..2000).filter(|_| !ask(&mut net, &echo(NodeKind::Echo, b"")).is_empty());
     assert!(answered.count() < 1500);
 }
+
+/// PRP-KEY-17: whoever sends a recorded handshake again from another port of the peer's machine
+/// does not get the frames of the connection; an authentic frame moves them.
+#[test]
+fn key__recorded_handshakes_do_not_move_the_peer_s_port() {
+    use prp_key::{Aes128Gcm, KeyFile, Keyring, Member, Mode, Secret, Seed};
+    let mut net = Net::new(HOSTS);
+    let file = KeyFile::new(Mode::Seal, 1, Secret::new([7; 32]));
+    for (end, seed) in net.ends.iter_mut().zip([1, 2]) {
+        end.set_member(Member::<Aes128Gcm>::new(Keyring::new(&file), Seed::new([seed; 32])));
+    }
+    let listener = net.ends[1].listen(Port::new(80), 16, ConnConfig::default()).unwrap();
+    let server = PrpAddr::new(NodeId::new(2).unwrap(), Port::new(80));
+    let config = ConnConfig::default();
+    let c = net.ends[0].connect(net.time, server, None, config, |_| true).unwrap();
+    net.take_out();
+    let (.., request) = net.wire[0].clone();
+    net.receive(1, udp(0, PORTS[0]), &request);
+    net.take_out();
+    let (.., answer) = net.wire.back().cloned().unwrap();
+    net.drive();
+    let s = net.ends[1].accept(net.time, listener).expect("the client has spoken");
+
+    let ways = |net: &Net| [net.ends[0].current_path(c), net.ends[1].current_path(s)];
+    let before = ways(&net);
+    for (at, frame) in [(1, &request), (0, &answer)] {
+        net.receive(at, udp(1 - at, 5299), frame);
+        assert_eq!(ways(&net), before);
+    }
+    net.drive();
+    net.ends[0].write(net.time, c, b"moved", Ending::Write).unwrap();
+    net.take_out();
+    let (.., data) = net.wire.pop_front().unwrap();
+    net.receive(1, udp(0, 5299), &data);
+    assert_eq!(ways(&net)[1].unwrap().1, udp(0, 5299));
+}

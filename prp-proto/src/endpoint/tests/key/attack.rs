@@ -81,8 +81,9 @@ fn attack__flipped_bits_and_replays_change_nothing() {
             let packet_bits = 8 * (frame.len() - ETHERNET);
             // All of the headers, of a block's first bytes and of the trailer; some between.
             let (first, last) = (8 * 60, packet_bits - 8 * 21);
-            let is_taken =
-                |bit: &usize| !HOPS.contains(bit) && (*bit < first || *bit > last || bit % 97 == 0);
+            let is_taken = |bit: &usize| {
+                !HOPS.contains(bit) && (*bit < first || *bit > last || bit.is_multiple_of(97))
+            };
             for bit in (0..packet_bits).filter(is_taken) {
                 let mut frame = frame.clone();
                 frame[ETHERNET + bit / 8] ^= 0x80 >> (bit % 8);
