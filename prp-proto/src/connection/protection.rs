@@ -118,7 +118,7 @@ impl Clone for Protection {
     }
 }
 
-/// As with [`Clone`].
+/// A checker has none of these, so they decide nothing that it compares.
 impl Hash for Protection {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
