@@ -7,6 +7,7 @@ mod probe;
 mod status;
 
 use std::ffi::c_int;
+use std::ops::Range;
 use std::sync::Arc;
 
 use prp_mpi::datatype::Datatype;
@@ -54,6 +55,36 @@ pub(crate) fn type_of(handle: Handle, comm: Handle) -> Result<Arc<Datatype>, Fai
     object::datatype(handle).ok_or_else(|| Failure::new(Class::Type, comm, "no such datatype"))
 }
 
+/// Fails for a buffer that cannot be "in place".
+pub(crate) fn refuse_in_place(buffer: Address, comm: Handle) -> Outcome {
+    if buffer.is_in_place() {
+        return Err(Failure::new(Class::Buffer, comm, "MPI_IN_PLACE cannot be this buffer"));
+    }
+    Ok(())
+}
+
+/// Fails if one buffer that is sent and one that is received into share a byte: where both are in
+/// one piece, two comparisons tell.
+pub(crate) fn refuse_overlap(sent: &Region, received: &Region, comm: Handle) -> Outcome {
+    match (sent.addresses(), received.addresses()) {
+        (Some(sent), Some(received)) => refuse_overlap_of(&sent, &received, comm),
+        _ => Ok(()),
+    }
+}
+
+/// The same of the addresses of two buffers.
+pub(crate) fn refuse_overlap_of(
+    sent: &Range<usize>,
+    received: &Range<usize>,
+    comm: Handle,
+) -> Outcome {
+    if sent.start.max(received.start) < sent.end.min(received.end) {
+        let text = "the buffers that are sent and received overlap: MPI_IN_PLACE is for that";
+        return Err(Failure::new(Class::Buffer, comm, text));
+    }
+    Ok(())
+}
+
 /// `count` elements of a datatype as a region.
 pub(crate) fn region(
     buffer: Address,
@@ -63,6 +94,7 @@ pub(crate) fn region(
 ) -> Result<Region, Failure> {
     let datatype = type_of(datatype, comm)?;
     let count = length(count, Class::Count, comm)?;
+    refuse_in_place(buffer, comm)?;
     let reached = buffer.address().wrapping_add_signed(datatype.first_byte());
     if reached == 0 && count > 0 && datatype.size() > 0 {
         return Err(Failure::new(Class::Buffer, comm, "no buffer"));

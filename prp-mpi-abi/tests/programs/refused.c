@@ -159,6 +159,37 @@ static void texts(void) {
     CHECK(flag == 7 && code == 7);
 }
 
+/* MPI_IN_PLACE where there is nothing to be in place of, and buffers that overlap. No rank fails
+ * alone: where there is a root, each takes itself, or the other one, for it. */
+static void buffers(void) {
+    int all[4] = {0}, displacements[MANY] = {0}, rank;
+    MPI_Request request;
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Comm_rank(world, &rank);
+    REFUSED(MPI_Send(MPI_IN_PLACE, 1, MPI_INT, !rank, 0, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Irecv(MPI_IN_PLACE, 1, MPI_INT, !rank, 0, world, &request), MPI_ERR_BUFFER);
+    REFUSED(MPI_Bcast(MPI_IN_PLACE, 1, MPI_INT, 0, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, all, 1, MPI_INT, !rank, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Scatter(all, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, !rank, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Reduce(MPI_IN_PLACE, all, 1, MPI_INT, MPI_SUM, !rank, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Allreduce(all, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Allgather(all, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, world), MPI_ERR_BUFFER);
+    displacements[0] = 1;
+    REFUSED(MPI_Alltoallv(all, ones, displacements, MPI_INT, MPI_IN_PLACE, ones, displacements, MPI_INT, world),
+            MPI_ERR_BUFFER);
+    REFUSED(MPI_Allreduce(all, all, 2, MPI_INT, MPI_SUM, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Scan(all, all + 1, 2, MPI_INT, MPI_SUM, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Reduce_scatter_block(all, all + 1, 1, MPI_INT, MPI_SUM, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Reduce(all, all, 2, MPI_INT, MPI_SUM, rank, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Gather(all + rank, 1, MPI_INT, all, 1, MPI_INT, rank, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Scatter(all, 1, MPI_INT, all + rank, 1, MPI_INT, rank, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Allgather(all + rank, 1, MPI_INT, all, 1, MPI_INT, world), MPI_ERR_BUFFER);
+    REFUSED(MPI_Alltoall(all, 1, MPI_INT, all + 1, 1, MPI_INT, world), MPI_ERR_BUFFER);
+    /* Neighbours do not overlap, nor does nothing. */
+    CHECK(MPI_Alltoall(all, 1, MPI_INT, all + 2, 1, MPI_INT, world) == MPI_SUCCESS);
+    CHECK(MPI_Allreduce(all, all, 0, MPI_INT, MPI_SUM, world) == MPI_SUCCESS);
+}
+
 static void memory(void) {
     void *block = NULL;
     REFUSED(MPI_Alloc_mem(-1, MPI_INFO_NULL, &block), MPI_ERR_ARG);
@@ -192,6 +223,7 @@ int main(int argc, char **argv) {
     datatypes();
     texts();
     memory();
+    buffers();
     level_of_threads();
     puts("all well");
     MPI_Finalize();

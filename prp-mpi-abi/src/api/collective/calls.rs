@@ -18,7 +18,7 @@ use super::choice::choose_by_size;
 use super::parts::{Parts, kind, root_of};
 use super::{Plan, PlannedRun, signature};
 use crate::api::environment::comm_of;
-use crate::api::error::Failure;
+use crate::api::error::{Class, Failure};
 use crate::api::message::{region, type_of};
 use crate::object::{Comm, Handle};
 use crate::sys::pointer::{Address, Counts, Ptr};
@@ -80,6 +80,12 @@ pub(crate) fn plan_bcast(
     Ok(Plan { comm: of, handle: comm, signature, make: Box::new(make) })
 }
 
+/// The call leaves this rank no buffer to be in place of.
+fn not_in_place(comm: Handle) -> Failure {
+    let text = "MPI_IN_PLACE is for the root of a call, or for all ranks of one group";
+    Failure::new(Class::Buffer, comm, text)
+}
+
 /// All parts at the root, the own one elsewhere.
 fn gathered(
     call: Call,
@@ -92,6 +98,11 @@ fn gathered(
     let of = comm_of(comm)?;
     let root_rank = root_of(root, of.size(), comm)?;
     let signature = full_signature(call, root, kinds, &of);
+    match (&own, &all) {
+        (Some(own), Some(all)) => all.refuse_overlap(own, comm)?,
+        (None, None) => return Err(not_in_place(comm)),
+        _ => {}
+    }
     let make = move |place: GroupRank| match &all {
         Some(parts) => {
             let memory = Region::owned(parts.len());
@@ -190,6 +201,11 @@ fn scattered(
     let of = comm_of(comm)?;
     let root_rank = root_of(root, of.size(), comm)?;
     let signature = full_signature(call, root, kinds, &of);
+    match (&own, &all) {
+        (Some(own), Some(all)) => all.refuse_overlap(own, comm)?,
+        (None, None) => return Err(not_in_place(comm)),
+        _ => {}
+    }
     let make = move |place: GroupRank| match &all {
         Some(parts) => {
             let memory = Region::owned(parts.len());
@@ -279,6 +295,9 @@ fn allgathered(
     if let Some(sides) = of.sides() {
         return intercommunicator::allgather((of, comm, sides), call, own, all);
     }
+    if let Some(own) = &own {
+        all.refuse_overlap(own, comm)?;
+    }
     let signature = full_signature(call, -1, kinds, &of);
     let algorithm = choose_by_size(&of, Call::Allgather, all.len());
     let make = move |place: GroupRank| {
@@ -340,6 +359,11 @@ fn exchanged(
     let of = comm_of(comm)?;
     let signature = full_signature(call, -1, kinds, &of);
     let sides = of.sides();
+    match &out {
+        Some(out) => out.refuse_overlap_of_all(&into, comm)?,
+        None if sides.is_some() => return Err(not_in_place(comm)),
+        None => {}
+    }
     // What the ranks may differ in does not choose: only the call without lists has one size.
     let is_equal = call == Call::Alltoall;
     let each = if is_equal { into.regions.first().map_or(0, Region::len) } else { usize::MAX };

@@ -7,7 +7,7 @@ use prp_mpi::datatype::Datatype;
 use prp_mpi::sys::memory::Region;
 
 use crate::api::error::{Class, Failure};
-use crate::api::message::{region, type_of};
+use crate::api::message::{refuse_in_place, refuse_overlap, refuse_overlap_of, region, type_of};
 use crate::object::Handle;
 use crate::sys::pointer::{Address, Counts};
 
@@ -36,6 +36,7 @@ impl Parts {
         ranks: usize,
         comm: Handle,
     ) -> Result<Self, Failure> {
+        refuse_in_place(buffer, comm)?;
         let of = type_of(datatype, comm)?;
         let step = count as isize * of.extent();
         let parts =
@@ -52,6 +53,7 @@ impl Parts {
         ranks: usize,
         comm: Handle,
     ) -> Result<Self, Failure> {
+        refuse_in_place(buffer, comm)?;
         let of = type_of(datatype, comm)?;
         let parts = (0..ranks).map(|r| {
             let at = buffer.offset(displacements.at(r) as isize * of.extent());
@@ -68,10 +70,34 @@ impl Parts {
         datatypes: &[Handle],
         comm: Handle,
     ) -> Result<Self, Failure> {
+        refuse_in_place(buffer, comm)?;
         let parts = datatypes.iter().enumerate().map(|(r, &datatype)| {
             region(buffer.offset(displacements.at(r) as isize), counts.at(r), datatype, comm)
         });
         Ok(Self { regions: parts.collect::<Result<_, _>>()? })
+    }
+
+    /// Fails if a buffer that is sent shares a byte with one of these, which are received.
+    pub(crate) fn refuse_overlap(&self, sent: &Region, comm: Handle) -> Result<(), Failure> {
+        self.regions.iter().try_for_each(|part| refuse_overlap(sent, part, comm))
+    }
+
+    /// The same for all parts of two buffers, each of which is in one piece.
+    pub(crate) fn refuse_overlap_of_all(&self, other: &Self, comm: Handle) -> Result<(), Failure> {
+        match (self.addresses(), other.addresses()) {
+            (Some(sent), Some(received)) => refuse_overlap_of(&sent, &received, comm),
+            _ => Ok(()),
+        }
+    }
+
+    /// The addresses of all parts, if they follow each other without a gap.
+    fn addresses(&self) -> Option<Range<usize>> {
+        let mut all = self.regions.first()?.addresses()?;
+        for part in &self.regions[1..] {
+            let next = part.addresses().filter(|next| next.start == all.end)?;
+            all.end = next.end;
+        }
+        Some(all)
     }
 
     /// Where each part lies when they are packed one after the other, from `start` on.

@@ -7,6 +7,7 @@ use prp_mpi::sys::memory::Region;
 
 use super::{count_of, known};
 use crate::api::error::{Class, Failure, Outcome, fail};
+use crate::api::message::region;
 use crate::object::Handle;
 use crate::sys::pointer::{Address, Counts, Ptr};
 
@@ -27,7 +28,7 @@ pub(crate) fn pack(
     position: Counts,
     _comm: Handle,
 ) -> Outcome {
-    let from = inbuf.region(count_of(count)?, &known(datatype)?);
+    let from = region(inbuf, count, datatype, Handle::SELF)?;
     let mut to = next_bytes(outbuf, room, position, from.len(), NO_ROOM)?;
     to.copy_from(&from);
     Ok(())
@@ -62,7 +63,7 @@ pub(crate) fn unpack(
     datatype: Handle,
     _comm: Handle,
 ) -> Outcome {
-    let mut to = outbuf.region(count_of(count)?, &known(datatype)?);
+    let mut to = region(outbuf, count, datatype, Handle::SELF)?;
     to.copy_from(&next_bytes(inbuf, size, position, to.len(), PACKED_TOO_SHORT)?);
     Ok(())
 }

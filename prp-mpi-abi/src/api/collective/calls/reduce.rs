@@ -17,7 +17,7 @@ use super::super::{Plan, PlannedRun, intra};
 use super::*;
 use crate::api::PROC_NULL;
 use crate::api::error::{Class, Failure, Outcome};
-use crate::api::message::{region, type_of};
+use crate::api::message::{refuse_overlap, region, type_of};
 use crate::api::operation::op as op_of;
 use crate::object::{Comm, Handle, Op};
 use crate::sys::callback::address_of;
@@ -72,6 +72,15 @@ impl Reduction {
             }
         };
         Ok(Self { comm: of, handle: comm, combine, commutes, element, signature })
+    }
+
+    /// Checks the buffers of a call in which all ranks send and receive.
+    fn check_buffers(&self, sendbuf: Address, from: &Region, to: &Region) -> Outcome {
+        match sendbuf.is_in_place() {
+            true if self.comm.remote.is_some() => Err(not_in_place(self.handle)),
+            true => Ok(()),
+            false => refuse_overlap(from, to, self.handle),
+        }
     }
 
     pub(super) fn plan(
@@ -140,7 +149,13 @@ pub(crate) fn plan_reduce(
     let root_rank = root_of(root, of.comm.size(), comm)?;
     let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
     let is_root = of.comm.rank == root_rank;
+    if sendbuf.is_in_place() && !is_root {
+        return Err(not_in_place(comm));
+    }
     let to = is_root.then(|| region(recvbuf, count, datatype, comm)).transpose()?;
+    if let Some(to) = to.as_ref().filter(|_| !sendbuf.is_in_place()) {
+        refuse_overlap(&from, to, comm)?;
+    }
     Ok(of.plan(move |place| {
         let len = from.len();
         let mut memory = Region::owned(2 * len);
@@ -164,6 +179,7 @@ pub(crate) fn plan_allreduce(
     let of = Reduction::new(Call::Allreduce, -1, count, datatype, op, comm)?;
     let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
     let to = region(recvbuf, count, datatype, comm)?;
+    of.check_buffers(sendbuf, &from, &to)?;
     if let Some(sides) = of.comm.sides() {
         return Ok(intercommunicator::allreduce(of, sides, from, to));
     }
@@ -206,6 +222,7 @@ fn plan_prefix(
     let from = region(input(sendbuf, recvbuf), count, datatype, comm)?;
     let is_first = of.comm.rank == 0;
     let to = region(recvbuf, count, datatype, comm)?;
+    of.check_buffers(sendbuf, &from, &to)?;
     Ok(of.plan(move |place| {
         let len = from.len();
         let mut memory = Region::owned(3 * len);
@@ -260,6 +277,7 @@ fn reduce_scattered(
     let of = Reduction::new(call, -1, total, datatype, op, comm)?;
     let from = region(input(sendbuf, recvbuf), total, datatype, comm)?;
     let to = region(recvbuf, counts[of.comm.rank], datatype, comm)?;
+    of.check_buffers(sendbuf, &from, &to)?;
     let element = of.element;
     let mut at = 0;
     let parts: Vec<_> = counts
