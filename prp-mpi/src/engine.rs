@@ -529,6 +529,12 @@ impl Engine {
         all
     }
 
+    /// Bytes of messages that have come from other ranks.
+    pub fn received(&self) -> u64 {
+        let Copies { straight, staged, held } = self.copies();
+        straight + staged + held
+    }
+
     /// Requests that are not done.
     pub fn pending(&self) -> usize {
         self.requests.pending()

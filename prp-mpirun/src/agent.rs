@@ -94,7 +94,11 @@ pub(crate) fn run() -> io::Result<u8> {
                     .ok_or(io::ErrorKind::InvalidData)?;
                 ranks = Some(Ranks::start(&order, &launcher)?);
             }
-            (Topic::Cards | Topic::RollCall, Some(ranks)) => ranks.send_all(&frame),
+            (Topic::Cards, Some(ranks)) => ranks.send_all(&frame),
+            (Topic::RollCall, Some(ranks)) => {
+                ranks.send_all(&frame);
+                ranks.name_stopped(&launcher);
+            }
             (Topic::Signal, Some(ranks)) => ranks.signal(frame.rank),
             (Topic::Input, Some(ranks)) => ranks.feed(frame),
             _ => {}

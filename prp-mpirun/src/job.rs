@@ -4,8 +4,8 @@ mod end;
 mod input;
 mod output;
 mod printer;
+mod roll;
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, stdout};
 use std::os::unix::ffi::OsStrExt;
@@ -16,20 +16,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal, raise};
-use prp_mpi::control::{Frame, Topic, environment};
+use prp_mpi::control::{Frame, Topic};
 
 use crate::agent::LaunchRequest;
 use crate::arguments::{Arguments, Node};
-use crate::rank_report::{self, Answers};
+use crate::rank_report;
 use crate::{launch, signals, threads};
 use end::Ending;
 use printer::{Printer, Queue};
+use roll::Roll;
 
 /// How long a node may take until its agent answers: a login by ssh takes a second or two.
 const START: Duration = Duration::from_secs(20);
-
-/// How long ranks may take to answer a roll call; those that do not are named as such.
-const ANSWERS: Duration = Duration::from_millis(500);
 
 /// How long the launcher waits for something to happen before it reads the clock.
 const TICK: Duration = Duration::from_millis(50);
@@ -89,9 +87,7 @@ struct Job<'a> {
     is_stopped: bool,
     begun: Instant,
     ending: Ending,
-    /// A roll call under way: since when, whether it ends the job, answers so far.
-    roll: Option<(Instant, bool, Answers)>,
-    has_reported: bool,
+    roll: Roll,
 }
 
 /// Runs the job; its exit status.
@@ -115,8 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<u8> {
         is_stopped: false,
         begun: Instant::now(),
         ending: Ending::default(),
-        roll: None,
-        has_reported: false,
+        roll: Roll::default(),
     };
     job.start(nodes)?;
     Ok(job.attend())
@@ -193,7 +188,7 @@ impl Job<'_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.finish_roll();
+            self.attend_roll();
             self.check_start();
             self.check_time();
             if let Some(signal) = self.ending.due() {
@@ -324,16 +319,8 @@ impl Job<'_> {
             }
             Topic::Finalized => self.ranks[rank].is_finalized = true,
             Topic::Output | Topic::ErrorOutput => self.print(frame),
-            Topic::Stuck if self.has_reported => {}
-            Topic::Stuck => {
-                self.has_reported = true;
-                self.ask_ranks(true);
-            }
-            Topic::Whereabouts => {
-                if let Some((_, _, answers)) = &mut self.roll {
-                    answers.insert(rank, frame.text());
-                }
-            }
+            Topic::Stuck => self.ask_ranks(true),
+            Topic::Whereabouts => self.roll.note(rank, frame.text()),
             Topic::Abort => {
                 let (status, reason) = frame.content.split_at(frame.content.len().min(4));
                 let status = status.first().copied().unwrap_or(1);
@@ -442,43 +429,6 @@ impl Job<'_> {
     fn check_time(&mut self) {
         if let Some(limit) = self.arguments.timeout.filter(|limit| self.begun.elapsed() >= *limit) {
             self.fail(HUNG, &format!("the job has not ended within {} s", limit.as_secs_f64()));
-        }
-    }
-
-    /// Asks all ranks where they are.
-    fn ask_ranks(&mut self, ends: bool) {
-        if self.roll.is_none() && !self.ending.has_begun() {
-            self.roll = Some((Instant::now(), ends, BTreeMap::new()));
-            self.send_all(&Frame::new(Topic::RollCall, 0, []));
-        }
-    }
-
-    /// Reports once all have answered that can.
-    fn finish_roll(&mut self) {
-        let Some((since, ends, answers)) = &self.roll else { return };
-        let expected = self.ranks.iter().filter(|r| r.has_begun && !r.has_ended).count();
-        if answers.len() < expected && since.elapsed() < ANSWERS {
-            return;
-        }
-        let ends = *ends;
-        let mut answers = answers.clone();
-        self.roll = None;
-        for (rank, state) in self.ranks.iter().enumerate() {
-            answers.entry(rank).or_insert_with(|| {
-                let text = match state {
-                    Rank { has_ended: true, .. } => "has ended",
-                    Rank { has_begun: false, .. } => "has not called MPI_Init",
-                    _ => "does not answer",
-                };
-                text.to_owned()
-            });
-        }
-        let all_wait = answers.values().all(|a| a.starts_with("MPI_"));
-        let report = rank_report::report(&answers);
-        self.printer.report(&format!("where the ranks are:\n{}", report.trim_end()));
-        let has_limit = std::env::var_os(environment::HANG_SECONDS).is_some();
-        if ends && (all_wait || has_limit) {
-            self.fail(HUNG, "the ranks wait for each other: the job ends");
         }
     }
 }

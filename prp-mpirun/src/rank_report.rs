@@ -27,6 +27,40 @@ pub(crate) fn report(answers: &Answers) -> String {
     text
 }
 
+/// What each rank does, without times and queues.
+pub(crate) fn places(answers: &Answers) -> Vec<String> {
+    answers.values().map(|answer| answer.lines().next().unwrap_or_default().to_owned()).collect()
+}
+
+/// What is said of a rank that has ended.
+pub(crate) const ENDED: &str = "has ended";
+
+/// What changes with all that happens to a rank that waits for others.
+fn state_of(answer: &str) -> Option<&str> {
+    answer.lines().nth(3).filter(|state| !state.is_empty())
+}
+
+/// The ranks that do not wait for others: they may go on by themselves.
+pub(crate) fn going_on(answers: &Answers) -> Vec<usize> {
+    let may_go_on = |answer: &str| answer != ENDED && state_of(answer).is_none();
+    answers.iter().filter(|(_, answer)| may_go_on(answer)).map(|(rank, _)| *rank).collect()
+}
+
+/// Processor time between two roll calls, in ticks, from which on a thread of a rank counts as
+/// computing while another one waits. One that waits uses next to none.
+const COMPUTING: u64 = 20;
+
+/// Whether anything has happened to a rank that waits, or one of its threads computes, between two
+/// roll calls.
+pub(crate) fn has_moved(before: &Answers, after: &Answers) -> bool {
+    let ticks = |answer: &str| answer.lines().nth(4)?.parse::<u64>().ok();
+    before.len() != after.len()
+        || before.values().zip(after.values()).any(|(before, after)| {
+            let used = ticks(after).zip(ticks(before)).map_or(0, |(a, b)| a.saturating_sub(b));
+            state_of(before) != state_of(after) || used >= COMPUTING
+        })
+}
+
 /// Ranks as people write them: `0-2,5`.
 pub(crate) fn spans(ranks: &[usize]) -> String {
     let mut spans: Vec<(usize, usize)> = Vec::new();

@@ -3,9 +3,10 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,7 @@ prp_tests::main! {
         flood__before_what_is_waited_for,
         flood__waits_in_memory_and_comes_in_order,
         hang__a_circle_is_named,
+        hang__a_rank_that_computes_or_is_stopped_lets_the_job_go_on,
         hang__a_rank_that_skips_a_barrier_is_shown_last,
         messages__any_number_of_ranks,
         messages__two_nodes,
@@ -330,6 +332,43 @@ fn hang__a_rank_that_skips_a_barrier_is_shown_last() {
     let all = ["ranks 0-5,7: MPI_Barrier on MPI_COMM_WORLD", "ranks 6: MPI_Finalize"];
     check_failed(&job, 124, &all);
     assert!(job.errors.find(all[0]) < job.errors.find(all[1]), "{}", job.errors);
+}
+
+/// Runs a job of which rank 1 does something, with a short limit for the others, which wait. Once
+/// the launcher says that the job goes on, `then` is told the file that rank 1 knows.
+fn run_on(what: &str, says: &str, then: impl FnOnce(&Path)) {
+    let file = BUILT.join(format!("{what}.{}", std::process::id()));
+    let _ = std::fs::remove_file(&file);
+    let mut launcher = Command::new(PROGRAMS.join("prp-mpirun"));
+    launcher.env("PRP_MPI_HANG_SECONDS", "1").args(["-n", "3"]).arg(BUILT.join("wrong"));
+    launcher.arg(what).arg(&file).stderr(Stdio::piped());
+    let mut job = launcher.spawn().expect("prp-mpirun runs");
+    let mut errors = BufReader::new(job.stderr.take().expect("it is piped")).lines();
+    let mut all = Vec::new();
+    for line in errors.by_ref().map_while(Result::ok) {
+        let is_last = line.contains("do not wait for others: the job goes on");
+        all.push(line);
+        if is_last {
+            break;
+        }
+    }
+    then(&file);
+    all.extend(errors.map_while(Result::ok));
+    let status = job.wait().expect("it ends");
+    let all = all.join("\n");
+    assert!(status.success() && all.contains(says), "{status}:\n{all}");
+    let _ = std::fs::remove_file(&file);
+}
+
+fn hang__a_rank_that_computes_or_is_stopped_lets_the_job_go_on() {
+    run_on("compute", "ranks 1: not in an MPI call that waits", |file| {
+        std::fs::write(file, "").expect("the target folder can be written");
+    });
+    run_on("stop", "ranks 1: is stopped", |file| {
+        let pid = std::fs::read_to_string(file).expect("rank 1 has written it");
+        let done = Command::new("kill").args(["-CONT", &pid]).status();
+        assert!(done.is_ok_and(|status| status.success()), "kill -CONT {pid}");
+    });
 }
 
 fn hang__a_circle_is_named() {

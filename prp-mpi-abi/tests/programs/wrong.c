@@ -17,6 +17,14 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "kill") && rank == 1) raise(SIGKILL);
     if (!strcmp(what, "exit") && rank == 1) exit(7);
     if (!strcmp(what, "leave") && rank == 1) _exit(0);
+    /* Until the file is there that the second argument names. */
+    if (!strcmp(what, "compute") && rank == 1) while (access(argv[2], F_OK)) continue;
+    if (!strcmp(what, "stop") && rank == 1) {
+        FILE *file = fopen(argv[2], "w");
+        fprintf(file, "%d", getpid());
+        fclose(file);
+        raise(SIGSTOP);
+    }
     if (!strcmp(what, "abort") && rank == 1) MPI_Abort(MPI_COMM_WORLD, 9);
     if (!strcmp(what, "mismatch")) {
         if (rank == 1) MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);

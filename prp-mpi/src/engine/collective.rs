@@ -104,6 +104,11 @@ impl Engine {
         Some(Combination(schedule))
     }
 
+    /// Whether a function of the program is being called for a collective operation.
+    pub const fn is_combining(&self) -> bool {
+        !self.combining.called.is_empty()
+    }
+
     /// The function has returned.
     pub fn put_back(&mut self, combination: Combination) {
         let Combination(schedule) = combination;

@@ -33,8 +33,10 @@ impl Waiting {
 }
 
 impl Process {
-    /// Where this rank is: a line for what it does, which is the same for ranks that do the same, a
-    /// line with times and queues, and the rank it waits for if that is one.
+    /// Where this rank is, in lines: what it does, which is the same for ranks that do the same;
+    /// times and queues; the rank it waits for, if that is one; if it waits for others, a text that
+    /// changes with all that happens to it; and the processor time it has used, in ticks of the
+    /// kernel.
     pub(crate) fn whereabouts(&self) -> String {
         let waiting = self.waiting.lock().clone();
         let mut text = String::new();
@@ -62,12 +64,23 @@ impl Process {
             format!("from {source} tag {tag} of {len} bytes on {name}")
         });
         let (came, messages) = (came.collect::<Vec<_>>(), engine.unexpected_len());
+        let (changes, is_combining) = (engine.changes() + engine.received(), engine.is_combining());
         drop(engine);
         let _ = write!(text, "; {}", listed("posted", &posted, receives));
         let _ = write!(text, "; {}", listed("unexpected", &came, messages));
+        text.push('\n');
         if let [Waiting { peer: Some(peer), .. }] = waiting[..] {
-            let _ = write!(text, "\n{peer}");
+            let _ = write!(text, "{peer}");
         }
+        text.push('\n');
+        // A function of the program, in which a thread may be that waits, ends by itself.
+        if !waiting.is_empty() && !is_combining {
+            let _ = write!(text, "{changes}");
+            for at in &waiting {
+                let _ = write!(text, " {}", at.since.duration_since(self.began).as_nanos());
+            }
+        }
+        let _ = write!(text, "\n{}", ticks_used());
         text
     }
 
@@ -90,6 +103,15 @@ impl Process {
             call_text(mismatch.theirs),
         )
     }
+}
+
+/// Processor time of all threads of this process so far, in ticks of the kernel; 0 if unknown.
+fn ticks_used() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program, which may have any characters, ends with the last parenthesis. The
+    // times in user and in kernel mode are the 12th and the 13th field behind it (proc(5)).
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }
 
 /// Of receives and messages, of which there may be any number, the first are shown.

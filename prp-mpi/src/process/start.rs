@@ -135,7 +135,7 @@ impl Process {
     /// agent is gone.
     fn attend(&self, mut control: UnixStream) {
         let _ = control.set_read_timeout(Some(CHECK_INTERVAL));
-        let mut reported: Option<Instant> = None;
+        let mut told = None;
         let mut first = [0];
         loop {
             match control.read(&mut first) {
@@ -155,7 +155,7 @@ impl Process {
                 Err(_) => break,
             }
             self.send_overdue();
-            if self.waits_too_long(&mut reported) {
+            if self.waits_too_long(&mut told, self.hang) {
                 self.send_frame(&Frame::new(Topic::Stuck, self.rank, []));
             }
         }
@@ -164,11 +164,11 @@ impl Process {
 
     /// Says where this rank is when it waits too long: a process manager calls no roll.
     fn watch(&self) {
-        let mut reported = None;
+        let mut told = None;
         loop {
             thread::sleep(CHECK_INTERVAL);
             self.send_overdue();
-            if self.waits_too_long(&mut reported) {
+            if self.waits_too_long(&mut told, None) {
                 let text = self.whereabouts();
                 let lines: Vec<_> = text.lines().take(2).collect();
                 let _ = writeln!(
@@ -189,17 +189,24 @@ impl Process {
         }
     }
 
-    /// Whether a thread of this rank waits for longer than the limit, once for each such wait.
-    fn waits_too_long(&self, reported: &mut Option<Instant>) -> bool {
+    /// Whether a thread of this rank waits for longer than the limit: once for each such wait, and
+    /// once more each time that it has gone on for `again`. `told`: when the wait began that was
+    /// told last, and when that was.
+    fn waits_too_long(
+        &self,
+        told: &mut Option<(Instant, Instant)>,
+        again: Option<Duration>,
+    ) -> bool {
         let oldest = self.waiting.lock().iter().map(|w| w.since).min();
-        let is_new = self
-            .hang
-            .zip(oldest)
-            .is_some_and(|(hang, oldest)| oldest.elapsed() >= hang && *reported != Some(oldest));
-        if is_new {
-            *reported = oldest;
+        let Some((hang, oldest)) = self.hang.zip(oldest) else { return false };
+        let is_told = told.is_some_and(|(since, at)| {
+            since == oldest && again.is_none_or(|again| at.elapsed() < again)
+        });
+        let is_due = oldest.elapsed() >= hang && !is_told;
+        if is_due {
+            *told = Some((oldest, Instant::now()));
         }
-        is_new
+        is_due
     }
 }
 

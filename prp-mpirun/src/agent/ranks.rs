@@ -174,6 +174,19 @@ impl Ranks {
         }
     }
 
+    /// Answers a roll call for the ranks that are stopped, which cannot do so themselves.
+    pub(crate) fn name_stopped(&self, launcher: &Launcher) {
+        for (rank, pid) in &*self.processes.lock() {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // The state is behind the name, which may have any characters (proc(5)).
+            let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+            if matches!(state, Some("T" | "t")) {
+                let text = "is stopped (SIGCONT continues it)";
+                launcher.send(&Frame::new(Topic::Whereabouts, *rank as usize, text));
+            }
+        }
+    }
+
     /// Sends a signal to every rank and its children.
     pub(crate) fn signal(&self, number: u32) {
         let Ok(signal) = Signal::try_from(number.cast_signed()) else { return };
