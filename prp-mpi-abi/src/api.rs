@@ -17,6 +17,7 @@ pub(crate) mod operation;
 pub(crate) mod request;
 pub(crate) mod session;
 pub(crate) mod topology;
+pub(crate) mod window;
 
 pub(crate) use attribute::*;
 pub(crate) use buffer::*;
@@ -33,6 +34,7 @@ pub(crate) use operation::*;
 pub(crate) use request::*;
 pub(crate) use session::*;
 pub(crate) use topology::*;
+pub(crate) use window::*;
 
 pub(crate) const ANY_SOURCE: i32 = -1;
 pub(crate) const ANY_TAG: i32 = -2;

@@ -3,6 +3,7 @@
 mod attributes;
 mod communicator;
 mod table;
+mod window;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -17,6 +18,7 @@ use prp_mpi::request::{RequestId, Status};
 pub(crate) use self::attributes::{Attributes, with_attributes_of_type};
 pub(crate) use self::communicator::{Comm, Group, HeldComm, Remote, take_gone};
 pub(crate) use self::table::{Table, within_callback};
+pub(crate) use self::window::{Epochs, Extent, Window, WindowMemory, WindowValues};
 use crate::sys::callback::{Callback, Combiner};
 use crate::sys::pointer::Address;
 
@@ -35,6 +37,7 @@ impl Handle {
     pub(crate) const SELF: Self = Self(0x102);
     pub(crate) const GROUP_NULL: Self = Self(0x108);
     pub(crate) const GROUP_EMPTY: Self = Self(0x109);
+    pub(crate) const WIN_NULL: Self = Self(0x110);
     pub(crate) const MESSAGE_NULL: Self = Self(0x128);
     pub(crate) const MESSAGE_NO_PROC: Self = Self(0x129);
     pub(crate) const INFO_NULL: Self = Self(0x130);
@@ -156,6 +159,7 @@ pub(crate) static KEYS: Table<Key> = Table::new();
 pub(crate) static REQUESTS: Table<Req> = Table::new();
 pub(crate) static TYPES: Table<Typed> = Table::of_shared(|t| Arc::strong_count(&t.hold) > 1);
 pub(crate) static MESSAGES: Table<Message> = Table::new();
+pub(crate) static WINDOWS: Table<Arc<Window>> = Table::new();
 pub(crate) static SESSIONS: Table<Handle> = Table::new();
 
 /// Kinds of elements: handle, name, how they are read, bytes.

@@ -40,6 +40,21 @@ pub enum Class {
     Logical,
 }
 
+impl Class {
+    /// All, by number.
+    const ALL: [Self; 9] = [
+        Self::Byte,
+        Self::Character,
+        Self::Signed,
+        Self::Unsigned,
+        Self::Float,
+        Self::LongDouble,
+        Self::Complex,
+        Self::LongComplex,
+        Self::Logical,
+    ];
+}
+
 impl Basic {
     /// A kind of element, which is as long in external32.
     pub const fn new(class: Class, size: u8) -> Self {
@@ -178,6 +193,15 @@ impl Datatype {
     /// Where the first byte is, and where the byte after the last one would be.
     pub const fn true_bounds(&self) -> (isize, isize) {
         self.facts.bounds
+    }
+
+    /// Where the first byte of `count` of them is, and where the byte after the last one would be.
+    /// `None` if that cannot be addressed.
+    pub fn span(&self, count: usize) -> Option<(isize, isize)> {
+        let Some(others) = count.checked_sub(1) else { return Some((0, 0)) };
+        let reach = self.extent().checked_mul(isize::try_from(others).ok()?)?;
+        let (first, end) = self.true_bounds();
+        Some((first.checked_add(reach.min(0))?, end.checked_add(reach.max(0))?))
     }
 
     /// Whether any number of them lies in one piece, in order.
@@ -327,6 +351,26 @@ impl Datatype {
     pub fn with_constructor(mut self, constructor: Constructor) -> Self {
         self.constructor = constructor;
         self
+    }
+
+    /// Describes the elements and their bounds for another rank.
+    pub fn describe(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for bound in [self.lb, self.ub] {
+            text.extend((bound as i64).to_le_bytes());
+        }
+        if let Some(part) = &self.elements {
+            part.describe(&mut text);
+        }
+        text
+    }
+
+    /// Reads what [`Self::describe`] has written. `None` if it describes nothing.
+    pub fn from_description(mut text: &[u8]) -> Option<Self> {
+        let from = &mut text;
+        let bounds = (layout::place(from)?, layout::place(from)?);
+        let elements = if from.is_empty() { None } else { Some(Part::read(from)?) };
+        from.is_empty().then(|| Self::new(elements, bounds, true))?
     }
 
     /// Bytes, for what has no other type.

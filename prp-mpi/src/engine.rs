@@ -6,6 +6,7 @@ mod leaving;
 mod release;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +23,8 @@ use collective::{CallHistory, Combining};
 pub use collective::{Combination, Mismatch};
 use release::Released;
 pub use release::{Overrun, THRESHOLD};
+use window::Windows;
+pub use window::{Access, Action};
 
 /// A message of at most this many bytes is copied if there is no room for it, so that a blocking
 /// send of it returns.
@@ -33,6 +36,9 @@ const HELD: u64 = 64 << 20;
 
 /// Unexpected messages of one rank that are taken in.
 const HELD_MESSAGES: usize = 64 << 10;
+
+/// Room that is made for a message that says how long it is, before any of it has come.
+const MOST_ROOM: u64 = 1 << 20;
 
 /// How many more of them where the rank has nothing else to do.
 const CREDIT: usize = 1 << 10;
@@ -57,6 +63,9 @@ pub struct Engine {
     /// A message that was longer than the buffer of a receive that had been released.
     pub overrun: Option<Overrun>,
     released: Released,
+    windows: Windows,
+    /// A rank that has asked for something of a window that there is not.
+    pub stray: Option<usize>,
     /// Contexts on which nothing will be begun any more, and on which something waits.
     unused: Vec<u64>,
     /// What has happened that no other part of this counts.
@@ -83,6 +92,8 @@ impl Engine {
             garbage: None,
             overrun: None,
             released: Released::default(),
+            windows: Windows::default(),
+            stray: None,
             unused: Vec::new(),
             other_changes: 0,
         })
@@ -385,6 +396,11 @@ impl Engine {
             Kind::Goodbye | Kind::Leave | Kind::Return => {
                 return self.note_presence(from, header.kind);
             }
+            Kind::OneSided => {
+                let room = header.len.min(MOST_ROOM) as usize;
+                let target = Target::Gathered(Vec::with_capacity(room));
+                return self.expect(from, Incoming { header, got: 0, target });
+            }
             Kind::Collective => self.compare(&header, from),
             Kind::Message | Kind::Synchronous | Kind::EndFirst => {}
         }
@@ -417,10 +433,12 @@ impl Engine {
 
     /// The message on its way from `from` is whole.
     fn end(&mut self, from: usize) {
-        if let Some(incoming) = self.links[from].as_mut().and_then(|l| l.incoming.take())
-            && let Target::Request(request, _) = incoming.target
-        {
-            self.requests.advance(request);
+        let incoming = self.links[from].as_mut().and_then(|l| l.incoming.take());
+        let Some(Incoming { header, target, .. }) = incoming else { return };
+        match target {
+            Target::Request(request, _) => self.requests.advance(request),
+            Target::Gathered(bytes) => self.act(from, &header, &bytes),
+            Target::Held(_) => {}
         }
     }
 

@@ -94,6 +94,8 @@ pub(crate) enum Target {
     Request(RequestId, Region),
     /// A message that no call has asked for yet.
     Held(MessageId),
+    /// Something that is done once all of it is here.
+    Gathered(Vec<u8>),
 }
 
 /// A message on its way in.
@@ -124,7 +126,8 @@ pub struct Copies {
     pub straight: u64,
     /// Into the buffer of a receive, by way of what is read together with headers.
     pub staged: u64,
-    /// Into memory for messages that no call had asked for, and to a receive from there.
+    /// Into memory for messages that no call had asked for, and to a receive from there; or for
+    /// what is done with a window, and to that.
     pub held: u64,
 }
 
@@ -251,8 +254,6 @@ impl Link {
 
     /// Queues a message; `request` is told when its bytes are no longer needed.
     pub(crate) fn queue(&mut self, header: &Header, body: Region, request: Option<RequestId>) {
-        let mut head = [0; LONG_HEADER];
-        let head_len = header.write(&mut head);
         let mut front = Region::owned(0);
         let mut body = body;
         let len = header.front() as usize;
@@ -261,6 +262,19 @@ impl Link {
             front.copy_from(&body.part(body.len() - len..body.len()));
             body = body.part(0..body.len() - len);
         }
+        self.queue_parts(header, front, body, request);
+    }
+
+    /// As [`Self::queue`], of a message of two parts, each in one piece.
+    pub(crate) fn queue_parts(
+        &mut self,
+        header: &Header,
+        front: Region,
+        body: Region,
+        request: Option<RequestId>,
+    ) {
+        let mut head = [0; LONG_HEADER];
+        let head_len = header.write(&mut head);
         self.out.push_back(Outgoing {
             head,
             head_len,
@@ -425,6 +439,10 @@ impl Link {
                 Target::Held(id) => {
                     self.copies.held += n as u64;
                     held(*id, bytes);
+                }
+                Target::Gathered(all) => {
+                    self.copies.held += n as u64;
+                    all.extend_from_slice(bytes);
                 }
             }
             self.start += n;

@@ -35,6 +35,9 @@ pub enum Kind {
     /// A message whose last [`END`] bytes come first, so that its receiver may go on when only
     /// whole pages are still to come.
     EndFirst,
+    /// Something that is to be done with a window of the receiver, or what came of it: the tag
+    /// says what.
+    OneSided,
 }
 
 /// What the receiver of a message matches it by, and how long it is.
@@ -88,6 +91,7 @@ impl Header {
             Kind::EndFirst => 6,
             Kind::Leave => 8,
             Kind::Return => 9,
+            Kind::OneSided => 10,
         };
         to[1..4].fill(0);
         to[4..8].copy_from_slice(&self.source.to_le_bytes());
@@ -139,6 +143,7 @@ impl Header {
             Some(6) => Kind::EndFirst,
             Some(8) => Kind::Leave,
             Some(9) => Kind::Return,
+            Some(10) => Kind::OneSided,
             Some(&other) => return Err(other),
         };
         let size = if from[0] == 7 { LONG_HEADER } else { HEADER };

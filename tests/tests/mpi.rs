@@ -47,6 +47,9 @@ prp_tests::main! {
         threads__the_function_of_a_reduction_may_wait_for_one,
         threads__one_that_completes_a_request_wakes_the_one_that_waits_for_it,
         truncation__is_fatal_unless_asked_otherwise,
+        windows__any_number_of_ranks,
+        windows__are_served_while_the_program_computes,
+        windows__two_nodes,
         words__need_not_be_text;
 }
 
@@ -79,6 +82,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         "refused",
         "sessions",
         "stress",
+        "windows",
         "wrong",
     ];
     for name in names {
@@ -392,7 +396,7 @@ fn rank__that_dies_ends_the_job_and_is_named() {
         ("leave", 1, "rank 1 exited without calling MPI_Finalize"),
         ("late", 1, "MPI_Barrier: called after MPI_Finalize"),
         ("abort", 9, "rank 1 ended the job: MPI_Abort with status 9"),
-        ("window", 1, "MPI_Win_create: prp-mpi does not implement this function"),
+        ("file", 1, "MPI_File_open: prp-mpi does not implement this function"),
     ];
     for (what, status, says) in cases {
         let begun = Instant::now();
@@ -404,6 +408,25 @@ fn rank__that_dies_ends_the_job_and_is_named() {
 fn truncation__is_fatal_unless_asked_otherwise() {
     let says = "the message from rank 0 with tag 0 is longer than the buffer of 4 bytes";
     check_failed(&run(&["-n", "2"], "wrong", "truncate"), 1, &["MPI_Recv", says]);
+}
+
+fn windows__any_number_of_ranks() {
+    for ranks in ["1", "2", "4"] {
+        check(&run(&["-n", ranks], "windows", ""), "all well");
+    }
+}
+
+fn windows__two_nodes() {
+    on_two_nodes("windows");
+}
+
+/// The other rank calls nothing until the first one has written to its window.
+fn windows__are_served_while_the_program_computes() {
+    check(&run(&["-n", "2"], "windows", "compute"), "all well");
+    let pair = Topology::pair();
+    let launch = pair.launch_template();
+    let words = ["-n", "2", "--node", "1,2", "--launch", &launch];
+    check(&run(&words, "windows", "compute"), "all well");
 }
 
 fn start__a_node_that_cannot_be_reached_is_named() {

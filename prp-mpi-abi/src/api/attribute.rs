@@ -1,10 +1,11 @@
-//! Attributes of communicators and datatypes.
+//! Attributes of communicators, datatypes and windows.
 
 use std::ffi::c_int;
 use std::sync::LazyLock;
 
 use super::environment::{comm_of, process};
 use super::error::{Class, Failure, LAST_USED, Outcome};
+use super::window::{value_of_window, window_of};
 use crate::object::{Attributes, Handle, KEYS, Key, with_attributes_of_type};
 use crate::sys::callback::Callback;
 use crate::sys::pointer::{Address, Ptr};
@@ -19,6 +20,9 @@ static NOT_GLOBAL: c_int = 0;
 static FIRST: c_int = 0;
 static SIZE: LazyLock<c_int> = LazyLock::new(|| process().map_or(1, |p| p.size() as c_int));
 static ANY: c_int = super::ANY_SOURCE;
+
+/// Keys of the predefined attributes of windows.
+const OF_WINDOWS: std::ops::RangeInclusive<c_int> = 601..=605;
 
 fn predefined(key: c_int) -> Option<usize> {
     let value: *const c_int = match key {
@@ -45,12 +49,13 @@ fn create(copy: Callback, delete: Callback, key: Ptr<c_int>, extra: Address) -> 
 enum AttributeOwner {
     Comm(Handle),
     Type(Handle),
+    Window(Handle),
 }
 
 impl AttributeOwner {
     const fn handle(self) -> Handle {
         match self {
-            Self::Comm(handle) | Self::Type(handle) => handle,
+            Self::Comm(handle) | Self::Type(handle) | Self::Window(handle) => handle,
         }
     }
 
@@ -60,6 +65,7 @@ impl AttributeOwner {
             Self::Comm(handle) => Ok(does(&mut comm_of(handle)?.attributes.lock())),
             Self::Type(handle) => with_attributes_of_type(handle, does)
                 .ok_or_else(|| Failure::new(Class::Type, Handle::SELF, "no such datatype")),
+            Self::Window(handle) => Ok(does(&mut window_of(handle)?.attributes.lock())),
         }
     }
 
@@ -67,7 +73,7 @@ impl AttributeOwner {
     const fn comm(self) -> Handle {
         match self {
             Self::Comm(handle) => handle,
-            Self::Type(_) => Handle::SELF,
+            Self::Type(_) | Self::Window(_) => Handle::SELF,
         }
     }
 
@@ -84,7 +90,9 @@ impl AttributeOwner {
     fn check(self, key: c_int) -> Outcome {
         let text = match key_of(key) {
             Ok(found) if !found.is_freed => return Ok(()),
-            _ if predefined(key).is_some() => "a predefined attribute cannot be changed",
+            _ if predefined(key).is_some() || OF_WINDOWS.contains(&key) => {
+                "a predefined attribute cannot be changed"
+            }
             _ => "no such attribute key",
         };
         Err(Failure::new(Class::Keyval, self.comm(), text))
@@ -184,6 +192,15 @@ pub(crate) fn type_create_keyval(
     create(copy, delete, key, extra)
 }
 
+pub(crate) fn win_create_keyval(
+    copy: Callback,
+    delete: Callback,
+    key: Ptr<c_int>,
+    extra: Address,
+) -> Outcome {
+    create(copy, delete, key, extra)
+}
+
 pub(crate) fn keyval_create(
     copy: Callback,
     delete: Callback,
@@ -202,6 +219,10 @@ pub(crate) fn comm_free_keyval(key: Ptr<c_int>) -> Outcome {
 }
 
 pub(crate) fn type_free_keyval(key: Ptr<c_int>) -> Outcome {
+    comm_free_keyval(key)
+}
+
+pub(crate) fn win_free_keyval(key: Ptr<c_int>) -> Outcome {
     comm_free_keyval(key)
 }
 
@@ -256,6 +277,27 @@ pub(crate) fn delete_all(comm: Handle) -> Outcome {
 /// Deletes all attributes of a datatype.
 pub(crate) fn delete_all_of_type(datatype: Handle) -> Outcome {
     AttributeOwner::Type(datatype).delete_all()
+}
+
+/// Deletes all attributes of a window.
+pub(crate) fn delete_all_of_window(win: Handle) -> Outcome {
+    AttributeOwner::Window(win).delete_all()
+}
+
+pub(crate) fn win_set_attr(win: Handle, key: c_int, value: Address) -> Outcome {
+    AttributeOwner::Window(win).set(key, value)
+}
+
+pub(crate) fn win_get_attr(win: Handle, key: c_int, value: Address, flag: Ptr<c_int>) -> Outcome {
+    if let Some(found) = value_of_window(&*window_of(win)?, key) {
+        put_found(Some(found), value, flag);
+        return Ok(());
+    }
+    AttributeOwner::Window(win).get(key, value, flag)
+}
+
+pub(crate) fn win_delete_attr(win: Handle, key: c_int) -> Outcome {
+    AttributeOwner::Window(win).delete(key)
 }
 
 pub(crate) fn type_set_attr(datatype: Handle, key: c_int, value: Address) -> Outcome {

@@ -32,16 +32,26 @@ pub(crate) enum Class {
     Truncate = 15,
     Other = 16,
     InStatus = 19,
+    Assert = 22,
+    Base = 24,
     Conversion = 25,
+    Disp = 26,
     InfoKey = 31,
     InfoNokey = 32,
     InfoValue = 33,
     Info = 34,
     Keyval = 36,
+    LockType = 37,
     NoMemory = 39,
-    Errhandler = 61,
+    RmaRange = 48,
+    RmaShared = 49,
+    RmaSync = 50,
+    Size = 52,
     Unsupported = 55,
+    Win = 56,
+    RmaFlavor = 57,
     Session = 60,
+    Errhandler = 61,
 }
 
 /// A call that has failed.
@@ -173,7 +183,7 @@ fn end(name: &str, failure: &Failure) -> ! {
 /// A function that is not there: the program ends, once, unless it has asked for errors to be
 /// returned.
 pub(crate) fn refuse(name: &'static str) -> c_int {
-    let text = "prp-mpi does not implement this function (one-sided and partitioned communication, files, \
+    let text = "prp-mpi does not implement this function (dynamic windows, partitioned communication, files, \
                 dynamic processes, tools and Fortran are left out; docs/mpi-functions.md has the table)";
     handle(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
 }

@@ -41,9 +41,9 @@ int main(int argc, char **argv) {
         if (rank == 0) MPI_Send(two, 2, MPI_INT, 1, 0, MPI_COMM_WORLD);
         if (rank == 1) MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    if (!strcmp(what, "window")) {
-        MPI_Win window;
-        MPI_Win_create(&value, sizeof value, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    if (!strcmp(what, "file")) {
+        MPI_File file;
+        MPI_File_open(MPI_COMM_WORLD, "none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();

@@ -1,8 +1,11 @@
 //! How the elements of a datatype lie in memory: a description, which is as short as the datatype
 //! was told. What repeats is described once.
 
+mod description;
+
 use std::sync::Arc;
 
+pub(super) use self::description::place;
 use super::{Basic, Run};
 
 /// Elements, seen from the address of the first one that is told, in the order of packing.

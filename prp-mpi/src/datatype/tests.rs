@@ -121,6 +121,33 @@ fn check_pieces(of: &Datatype) {
 }
 
 #[test]
+fn from_description__is_what_was_described() {
+    let char = Datatype::basic(Class::Character, 1);
+    let long = Datatype::of(Basic::new(Class::Signed, 8).with_external(4));
+    let pair = Datatype::structure([(0, 1, &long), (8, 1, &char)]).unwrap();
+    let vector = Datatype::vector(&pair, 3, 4, 2, 40).unwrap();
+    let mixed = Datatype::structure([(0, 2, &int()), (100, 1, &vector), (9, 1, &char)]).unwrap();
+    let empty = Datatype::blocks(&int(), []).unwrap();
+    for of in [&int(), &pair, &vector, &mixed, &mixed.resized(-8, 5000).unwrap(), &empty] {
+        let text = of.describe();
+        let read = Datatype::from_description(&text).unwrap();
+        assert_eq!((read.lb(), read.ub(), listed(&read)), (of.lb(), of.ub(), listed(of)));
+        assert_eq!(
+            (read.only_basic(), read.external_size()),
+            (of.only_basic(), of.external_size())
+        );
+        assert_eq!(read.is_contiguous(), of.is_contiguous());
+        for end in (0..text.len()).filter(|end| *end != 16) {
+            assert!(Datatype::from_description(&text[..end]).is_none(), "{end} of {of:?}");
+        }
+    }
+    // The first 16 bytes are the bounds, with no element between them.
+    let mut wrong = int().describe();
+    wrong[24] = 9;
+    assert!(Datatype::from_description(&wrong).is_none());
+}
+
+#[test]
 fn pieces__are_those_of_the_elements() {
     let char = Datatype::basic(Class::Character, 1);
     let pair = Datatype::structure([(0, 1, &int()), (4, 1, &char)]).unwrap();

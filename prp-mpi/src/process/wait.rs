@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_sock::{Awaited, wait_any};
@@ -111,6 +112,48 @@ impl Process {
         out
     }
 
+    /// Has a thread do what other ranks ask for while the program computes, as long as there are
+    /// windows. Without it they wait until this rank waits, too.
+    ///
+    /// # Errors
+    /// If there is no such thread and none can be had.
+    pub fn serve_windows(self: &Arc<Self>) -> io::Result<()> {
+        self.share();
+        if self.size() == 1 || !self.engine().begin_serving() {
+            return Ok(());
+        }
+        let process = self.clone();
+        let named = thread::Builder::new().name("prp-mpi-window".into());
+        match named.spawn(move || process.serve()) {
+            Ok(_) => Ok(()),
+            Err(e) => {
+                self.engine().end_serving();
+                Err(e)
+            }
+        }
+    }
+
+    fn serve(&self) {
+        let mut engine = self.engine();
+        while engine.has_windows() {
+            let moved = engine.progress();
+            // A thread that sleeps behind this one does not call functions of the program.
+            if self.following.load(Ordering::Relaxed) > 0 {
+                combine(&mut engine);
+            }
+            self.check(&mut engine);
+            if moved {
+                engine.yield_to_others();
+            } else if self.is_led.load(Ordering::Relaxed) {
+                engine.follow(|engine| (!engine.has_windows()).then_some(()));
+            } else {
+                self.sleep(&mut engine, self.longest_sleep);
+            }
+        }
+        engine.end_serving();
+        engine.leave();
+    }
+
     /// A call that need not wait for what it is asked for: no message waits for another one.
     pub fn end_bursts(&self) {
         self.engine().end_bursts();
@@ -195,6 +238,9 @@ impl Process {
         }
         if let Some(overrun) = engine.overrun.take() {
             self.abort(1, &overrun.to_string());
+        }
+        if let Some(from) = engine.stray.take() {
+            self.abort(1, &format!("rank {from} asked for a part of a window that there is not"));
         }
         if let Some((from, byte)) = engine.garbage.take() {
             self.abort(1, &format!("rank {from} sent a header that begins with {byte}"));

@@ -89,6 +89,27 @@ impl Region {
         }
     }
 
+    /// `count` elements of `datatype`, seen from byte `at` of this on, which lies in one piece.
+    /// `None` if they reach beyond it.
+    pub fn elements(&self, at: isize, count: usize, datatype: &Arc<Datatype>) -> Option<Self> {
+        let len = count.checked_mul(datatype.size())?;
+        if len == 0 {
+            return Some(Self::owned(0));
+        }
+        let (low, high) = datatype.span(count)?;
+        let (low, high) = (at.checked_add(low)?, at.checked_add(high)?);
+        if self.layout.is_some() || low < 0 || high > isize::try_from(self.len).ok()? {
+            return None;
+        }
+        let base = self.base.wrapping_offset(at);
+        let (base, layout) = if datatype.is_contiguous() {
+            (base.wrapping_offset(datatype.first_byte()), None)
+        } else {
+            (base, Some(datatype.clone()))
+        };
+        Some(Self { base, len, layout, closed: None, _keep: self._keep.clone() })
+    }
+
     /// The addresses of its bytes, if they lie in one piece.
     pub fn addresses(&self) -> Option<Range<usize>> {
         let start = self.base.expose_provenance();
@@ -183,6 +204,18 @@ impl Region {
             done += len;
         });
         n
+    }
+
+    /// The packed bytes of a range, in one piece: those of the region itself if they are.
+    pub fn packed(&self, range: Range<usize>) -> Self {
+        if self.layout.is_none() {
+            return self.part(range);
+        }
+        let mut packed = Self::owned(range.len());
+        if let Some(bytes) = packed.bytes_mut(0) {
+            self.read(range.start, bytes);
+        }
+        packed
     }
 
     /// All packed bytes.

@@ -1,6 +1,8 @@
 //! Memory that two ranks of a node share: a ring of bytes for each direction, and the bell by which
 //! a rank wakes another one that sleeps.
 
+mod block;
+
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -11,6 +13,8 @@ use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+
+pub use self::block::SharedBlock;
 
 /// Where the bytes of the first ring begin: the positions have a page to themselves.
 const HEAD: usize = 4096;

@@ -13,6 +13,7 @@ fn read__gives_what_was_written() {
         (Header { id: 77, ..header(Kind::Synchronous, 5, Signature::default()) }, HEADER),
         (header(Kind::Leave, 0, Signature::default()), HEADER),
         (header(Kind::Return, 0, Signature::default()), HEADER),
+        (Header { id: 9, ..header(Kind::OneSided, 70, Signature::default()) }, HEADER),
         (header(Kind::Collective, 8, call), HEADER),
         (header(Kind::Collective, (1 << LEN_BITS) - 1, part), LONG_HEADER),
         (header(Kind::Collective, 0, call), LONG_HEADER),
@@ -28,7 +29,7 @@ fn read__gives_what_was_written() {
 
 #[test]
 fn read__names_the_byte_that_begins_no_header() {
-    for first in [0, 10, 255] {
+    for first in [0, 11, 255] {
         assert_eq!(Header::read(&[first; LONG_HEADER]), Err(first));
     }
 }

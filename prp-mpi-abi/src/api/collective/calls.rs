@@ -5,6 +5,7 @@ mod neighbors;
 mod reduce;
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use prp_mpi::collective::Call;
 use prp_mpi::collective::algorithms::GroupRank;
@@ -25,14 +26,13 @@ use crate::sys::pointer::{Address, Counts, Ptr};
 
 /// No rank leaves before all have come.
 pub(crate) fn plan_barrier(comm: Handle) -> Result<Plan, Failure> {
-    let of = comm_of(comm)?;
+    Ok(plan_of_barrier(comm_of(comm)?, comm))
+}
+
+/// The same, of a communicator that need not have a handle of its own.
+pub(crate) fn plan_of_barrier(comm: Arc<Comm>, handle: Handle) -> Plan {
     let make = |place: GroupRank| PlannedRun::new(Region::owned(0), place.barrier());
-    Ok(Plan {
-        comm: of,
-        handle: comm,
-        signature: signature(Call::Barrier, -1),
-        make: Box::new(make),
-    })
+    Plan { comm, handle, signature: signature(Call::Barrier, -1), make: Box::new(make) }
 }
 
 /// What all must agree on, with the kind and the bytes of the elements. Between two groups, which

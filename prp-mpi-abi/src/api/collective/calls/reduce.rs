@@ -1,7 +1,6 @@
 //! Reductions: the contributions of all ranks are combined.
 
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use prp_mpi::collective::Call;
 use prp_mpi::collective::algorithms::GroupRank;

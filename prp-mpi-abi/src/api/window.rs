@@ -1,0 +1,321 @@
+//! Windows: making and freeing them, and what is known of them.
+
+mod access;
+mod epoch;
+
+use std::ffi::{c_char, c_int};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+use prp_mpi::datatype::Datatype;
+use prp_mpi::sys::shared::SharedBlock;
+
+pub(crate) use self::access::*;
+use self::epoch::complete_all;
+pub(crate) use self::epoch::*;
+use super::PROC_NULL;
+use super::collective::{allgather_words, bcast_words, intra, plan_of_barrier};
+use super::environment::process;
+use super::error::{Class, Failure, Outcome, current_call, handle_by};
+use super::info::info_of;
+use crate::object::{
+    Comm, Extent, GROUPS, Handle, INFOS, Info, WINDOWS, Window, WindowMemory, WindowValues,
+};
+use crate::sys::pointer::{Address, Counts, Ptr, allocate, free};
+
+/// How a window was made: `MPI_WIN_FLAVOR_*`.
+const CREATE: c_int = 311;
+const ALLOCATE: c_int = 312;
+const SHARED: c_int = 314;
+
+/// `MPI_WIN_UNIFIED`: what is written to a window is there for all.
+const UNIFIED: c_int = 321;
+
+/// Predefined attributes.
+const BASE: c_int = 601;
+const DISP_UNIT: c_int = 602;
+const SIZE: c_int = 603;
+const CREATE_FLAVOR: c_int = 604;
+const MODEL: c_int = 605;
+
+impl Window {
+    /// A failure of this window, whose error handler it goes to.
+    fn failure(&self, handle: Handle, class: Class, text: impl Into<String>) -> Failure {
+        self.own(handle, Failure::new(class, handle, text))
+    }
+
+    /// A failure as one of this window.
+    fn own(&self, handle: Handle, failure: Failure) -> Failure {
+        Failure { comm: handle, handler: Some(*self.errhandler.lock()), ..failure }
+    }
+}
+
+/// The window of a handle.
+pub(crate) fn window_of(handle: Handle) -> Result<Arc<Window>, Failure> {
+    process()?;
+    WINDOWS.at(handle).ok_or_else(|| Failure::new(Class::Win, Handle::SELF, "no such window"))
+}
+
+/// What is made of the memory of all ranks, once all have told how long theirs is: where that of
+/// this rank is, if there is any.
+type Place<'a> =
+    dyn Fn(&Arc<Comm>, &[Extent]) -> Result<Option<(usize, WindowMemory)>, Failure> + 'a;
+
+/// Makes a window; all ranks of the communicator do.
+fn make(
+    comm: Handle,
+    (bytes, unit): (isize, i64),
+    info: Handle,
+    flavor: c_int,
+    place: &Place<'_>,
+    win: Ptr<Handle>,
+) -> Outcome {
+    let parent = intra(comm)?;
+    let failure = |class, text: String| Failure::new(class, comm, text);
+    let size = usize::try_from(bytes)
+        .map_err(|_| failure(Class::Size, format!("a window of {bytes} bytes")))?;
+    let unit = c_int::try_from(unit).ok().filter(|unit| *unit > 0);
+    let unit = unit.ok_or_else(|| failure(Class::Arg, "a unit that is not positive".to_owned()))?;
+    let process = process()?;
+    let context = bcast_words(&parent, comm, 0, &[process.fresh_context()])?[0];
+    let own = Arc::new(Comm::new(context, parent.group.clone(), parent.rank, ""));
+    for context in [own.messages(), own.collectives()] {
+        process.name(context, &format!("window {:x}", own.context()));
+    }
+    let words = allgather_words(&own, comm, &[size as u64, unit as u64])?;
+    let extents: Vec<Extent> = words
+        .chunks_exact(2)
+        .map(|rank| Extent { bytes: rank[0] as usize, unit: rank[1] as usize })
+        .collect();
+    let placed = place(&own, &extents)?;
+    // Nobody asks for anything before all are there, and if one has no memory none has a window.
+    if let Some((base, _)) = &placed {
+        let memory = Address::from_number(*base).region(size, &Datatype::bytes());
+        process.engine().open_window(own.messages(), memory);
+    }
+    let all_have = allgather_words(&own, comm, &[placed.is_some().into()])?;
+    let Some((base, memory)) = placed.filter(|_| all_have.iter().all(|has| *has == 1)) else {
+        process.engine().close_window(own.messages());
+        return Err(failure(Class::NoMemory, "a rank has no memory for its window".to_owned()));
+    };
+    // Where no thread can be had, others wait until this rank waits, too.
+    let _ = process.serve_windows();
+    let values = WindowValues { size: bytes, unit, flavor, model: UNIFIED };
+    let window = Window {
+        comm: own,
+        base,
+        memory,
+        extents,
+        values,
+        errhandler: Handle::ERRORS_ARE_FATAL.into(),
+        attributes: Default::default(),
+        info: info_of(info).unwrap_or_default().into(),
+        epochs: Default::default(),
+    };
+    win.put(WINDOWS.add(Arc::new(window)));
+    Ok(())
+}
+
+pub(crate) fn win_create(
+    base: Address,
+    size: isize,
+    unit: i64,
+    info: Handle,
+    comm: Handle,
+    win: Ptr<Handle>,
+) -> Outcome {
+    if base.is_null() && size > 0 || base.is_in_place() {
+        return Err(Failure::new(Class::Base, comm, "no memory for the window"));
+    }
+    let place = |_: &Arc<Comm>, _: &[Extent]| Ok(Some((base.address(), WindowMemory::OfProgram)));
+    make(comm, (size, unit), info, CREATE, &place, win)
+}
+
+pub(crate) fn win_allocate(
+    size: isize,
+    unit: i64,
+    info: Handle,
+    comm: Handle,
+    base: Address,
+    win: Ptr<Handle>,
+) -> Outcome {
+    let place = |of: &Arc<Comm>, extents: &[Extent]| {
+        let block = allocate(extents[of.rank].bytes);
+        let memory = WindowMemory::Allocated(block.address());
+        Ok((!block.is_null()).then(|| (block.address(), memory)))
+    };
+    make(comm, (size, unit), info, ALLOCATE, &place, win)?;
+    base.cast::<usize>().put(window_of(win.get())?.base);
+    Ok(())
+}
+
+/// Bytes of the ranks before one.
+fn before(extents: &[Extent], rank: usize) -> usize {
+    extents[..rank].iter().map(|extent| extent.bytes).sum()
+}
+
+/// The first rank makes the memory, which the others open while it keeps it open.
+fn share(
+    of: &Arc<Comm>,
+    handle: Handle,
+    extents: &[Extent],
+) -> Result<Option<(usize, WindowMemory)>, Failure> {
+    let len = before(extents, extents.len());
+    let made = (of.rank == 0).then(|| SharedBlock::memory(len).ok()).flatten();
+    let (pid, descriptor) = made
+        .as_ref()
+        .map_or((0, 0), |memory| (std::process::id(), memory.as_raw_fd().cast_unsigned()));
+    let words = bcast_words(of, handle, 0, &[pid.into(), descriptor.into()])?;
+    let block = SharedBlock::of_process(words[0] as u32, words[1] as u32, len).ok();
+    // The memory may be closed once all have opened it.
+    allgather_words(of, handle, &[])?;
+    drop(made);
+    let place = |block: SharedBlock| {
+        (block.address() + before(extents, of.rank), WindowMemory::Shared(block))
+    };
+    Ok(block.map(place))
+}
+
+pub(crate) fn win_allocate_shared(
+    size: isize,
+    unit: i64,
+    info: Handle,
+    comm: Handle,
+    base: Address,
+    win: Ptr<Handle>,
+) -> Outcome {
+    let of = intra(comm)?;
+    let nodes = process()?.nodes();
+    if of.group.iter().any(|&rank| nodes[rank] != nodes[of.group[0]]) {
+        let text = "the ranks are on several nodes, which share no memory";
+        return Err(Failure::new(Class::RmaShared, comm, text));
+    }
+    let place = |of: &Arc<Comm>, extents: &[Extent]| share(of, comm, extents);
+    make(comm, (size, unit), info, SHARED, &place, win)?;
+    base.cast::<usize>().put(window_of(win.get())?.base);
+    Ok(())
+}
+
+pub(crate) fn win_shared_query(
+    win: Handle,
+    rank: c_int,
+    size: Ptr<isize>,
+    unit: Counts,
+    base: Address,
+) -> Outcome {
+    let window = window_of(win)?;
+    let WindowMemory::Shared(block) = &window.memory else {
+        return Err(window.failure(win, Class::RmaFlavor, "the ranks do not share this window"));
+    };
+    let extents = &window.extents;
+    // Nobody stands for the first rank that has any memory.
+    let rank = if rank == PROC_NULL {
+        extents.iter().position(|extent| extent.bytes > 0).unwrap_or(0)
+    } else {
+        rank_of(&window, win, rank)?
+    };
+    size.put(extents[rank].bytes as isize);
+    unit.put(extents[rank].unit as i64);
+    base.cast::<usize>().put(block.address() + before(extents, rank));
+    Ok(())
+}
+
+/// A rank that there is.
+fn rank_of(window: &Window, win: Handle, rank: c_int) -> Result<usize, Failure> {
+    let ranks = window.extents.len();
+    let found = usize::try_from(rank).ok().filter(|&rank| rank < ranks);
+    found.ok_or_else(|| {
+        window.failure(win, Class::Rank, format!("rank {rank} is not in the window of {ranks}"))
+    })
+}
+
+pub(crate) fn win_free(win: Ptr<Handle>) -> Outcome {
+    let handle = win.get();
+    let window = window_of(handle)?;
+    let epochs = window.epochs.lock().clone();
+    if !epochs.is_free() || epochs.posted.is_some() {
+        return Err(window.failure(handle, Class::RmaSync, "the window is still in use"));
+    }
+    super::attribute::delete_all_of_window(handle)?;
+    complete_all(&window)?;
+    plan_of_barrier(window.comm.clone(), handle).run()?;
+    process()?.engine().close_window(window.context());
+    WINDOWS.take(handle);
+    if let WindowMemory::Allocated(address) = window.memory {
+        free(Address::from_number(address));
+    }
+    win.put(Handle::WIN_NULL);
+    Ok(())
+}
+
+pub(crate) fn win_get_group(win: Handle, group: Ptr<Handle>) -> Outcome {
+    group.put(GROUPS.add(window_of(win)?.comm.group.clone()));
+    Ok(())
+}
+
+pub(crate) fn win_set_name(win: Handle, name: Ptr<c_char>) -> Outcome {
+    let window = window_of(win)?;
+    let text = name.text();
+    for context in [window.comm.messages(), window.comm.collectives()] {
+        process()?.name(context, &text);
+    }
+    *window.comm.name.lock() = text;
+    Ok(())
+}
+
+pub(crate) fn win_get_name(win: Handle, name: Ptr<c_char>, length: Ptr<c_int>) -> Outcome {
+    if win == Handle::WIN_NULL {
+        length.put(name.put_text("MPI_WIN_NULL", 128));
+        return Ok(());
+    }
+    let window = window_of(win)?;
+    length.put(name.put_text(&window.comm.name.lock(), 128));
+    Ok(())
+}
+
+pub(crate) fn win_set_info(win: Handle, info: Handle) -> Outcome {
+    *window_of(win)?.info.lock() = info_of(info).unwrap_or_default();
+    Ok(())
+}
+
+pub(crate) fn win_get_info(win: Handle, info: Ptr<Handle>) -> Outcome {
+    let kept: Info = window_of(win)?.info.lock().clone();
+    info.put(INFOS.add(kept));
+    Ok(())
+}
+
+pub(crate) fn win_set_errhandler(win: Handle, handler: Handle) -> Outcome {
+    let window = window_of(win)?;
+    if handler == Handle::ERRHANDLER_NULL {
+        return Err(window.failure(win, Class::Errhandler, "no error handler"));
+    }
+    *window.errhandler.lock() = handler;
+    Ok(())
+}
+
+pub(crate) fn win_get_errhandler(win: Handle, handler: Ptr<Handle>) -> Outcome {
+    handler.put(*window_of(win)?.errhandler.lock());
+    Ok(())
+}
+
+pub(crate) fn win_call_errhandler(win: Handle, code: c_int) -> Outcome {
+    let window = window_of(win)?;
+    let failure = Failure::with_code(code, win, "called by the program");
+    let handler = *window.errhandler.lock();
+    handle_by(handler, current_call(), &failure);
+    Ok(())
+}
+
+/// The value of a predefined attribute: the base itself, of others the address.
+pub(crate) fn value_of_window(window: &Window, key: c_int) -> Option<usize> {
+    let values = &window.values;
+    let number: *const c_int = match key {
+        BASE => return Some(window.base),
+        SIZE => return Some((&raw const values.size) as usize),
+        DISP_UNIT => &raw const values.unit,
+        CREATE_FLAVOR => &raw const values.flavor,
+        MODEL => &raw const values.model,
+        _ => return None,
+    };
+    Some(number as usize)
+}

@@ -1,0 +1,381 @@
+//! One-sided communication: what other ranks do with memory of this one, and this one with theirs.
+//!
+//! A rank asks another one by messages, which that does in their order, with its engine locked: so
+//! each is done at once as far as others see.
+
+mod lock;
+
+use std::sync::Arc;
+
+use self::lock::Locks;
+use super::Engine;
+use crate::datatype::Datatype;
+use crate::matching::ByNumber;
+use crate::operation::Operation;
+use crate::request::{RequestId, Status};
+use crate::sys::memory::Region;
+use crate::wire::{Header, Kind, Signature};
+
+/// What one rank asks another one for.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub enum Action {
+    /// To combine elements of its window with others.
+    Update,
+    /// The same, and to send what they were before.
+    Fetch,
+    /// To send an element, and to replace it if it is as is said.
+    CompareAndSwap,
+    /// Here is what was asked for.
+    Answer,
+    /// To be one of those that have locked its window.
+    LockShared,
+    /// To be the only one.
+    LockExclusive,
+    /// To give the lock back, once all is done that was asked for before.
+    Unlock,
+    /// To say when that is done.
+    Flush,
+    /// To know that the window of the rank that asks may be used.
+    Post,
+    /// To know that the rank that asks has used the window.
+    Complete,
+}
+
+impl Action {
+    const ALL: [Self; 10] = [
+        Self::Update,
+        Self::Fetch,
+        Self::CompareAndSwap,
+        Self::Answer,
+        Self::LockShared,
+        Self::LockExclusive,
+        Self::Unlock,
+        Self::Flush,
+        Self::Post,
+        Self::Complete,
+    ];
+
+    fn from_tag(tag: i32) -> Option<Self> {
+        Self::ALL.get(usize::try_from(tag).ok()?).copied()
+    }
+}
+
+/// Elements of a window, and what is done with them.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// What the places of the elements are seen from: bytes from the beginning of the window.
+    pub at: isize,
+    /// How many of the datatype there are.
+    pub count: usize,
+    /// What they are.
+    pub datatype: Arc<Datatype>,
+    /// How they are combined with others.
+    pub operation: Operation,
+}
+
+impl Access {
+    fn describe(&self) -> Vec<u8> {
+        let datatype = self.datatype.describe();
+        let mut text = Vec::with_capacity(21 + datatype.len());
+        text.extend((self.at as i64).to_le_bytes());
+        text.extend((self.count as u64).to_le_bytes());
+        text.push(self.operation as u8);
+        text.extend((datatype.len() as u32).to_le_bytes());
+        text.extend(datatype);
+        text
+    }
+
+    /// Reads a description, and what lies behind it.
+    fn read(text: &[u8]) -> Option<(Self, &[u8])> {
+        let (at, text) = text.split_first_chunk()?;
+        let (count, text) = text.split_first_chunk()?;
+        let ([operation], text) = text.split_first_chunk()?;
+        let (len, text) = text.split_first_chunk()?;
+        let (datatype, rest) = text.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+        let access = Self {
+            at: isize::try_from(i64::from_le_bytes(*at)).ok()?,
+            count: usize::try_from(u64::from_le_bytes(*count)).ok()?,
+            datatype: Arc::new(Datatype::from_description(datatype)?),
+            operation: Operation::from_code(usize::from(*operation))?,
+        };
+        Some((access, rest))
+    }
+}
+
+/// A window of this rank.
+#[derive(Debug)]
+struct Window {
+    memory: Region,
+    locks: Locks,
+    /// Ranks that have said that their windows may be used, and how often they have since that was
+    /// waited for.
+    posts: ByNumber<usize, u64>,
+    /// Ranks that have used this window.
+    completions: ByNumber<usize, u64>,
+}
+
+impl Window {
+    /// Does what is asked for; what the elements were before. `None` if there are none such.
+    fn access(&self, action: Action, access: &Access, data: &[u8]) -> Option<Vec<u8>> {
+        let mut elements = self.memory.elements(access.at, access.count, &access.datatype)?;
+        let is_plain = action == Action::Update && access.operation == Operation::Replace;
+        let old = if is_plain { Vec::new() } else { elements.to_vec() };
+        match action {
+            Action::CompareAndSwap => {
+                let (expected, new) = data.split_at_checked(data.len() / 2)?;
+                if expected == old {
+                    elements.write(0, new);
+                }
+            }
+            _ if access.operation == Operation::NoOp => {}
+            _ if data.len() != elements.len() => return None,
+            _ if access.operation == Operation::Replace => {
+                elements.write(0, data);
+            }
+            _ if !access.operation.takes(&access.datatype) => return None,
+            _ => {
+                let mut new = data.to_vec();
+                access.operation.combine(&access.datatype, &old, &mut new);
+                elements.write(0, &new);
+            }
+        }
+        Some(old)
+    }
+}
+
+/// Where an answer goes.
+#[derive(Debug)]
+struct Expected {
+    region: Region,
+    /// Packed bytes before those of the answer.
+    at: usize,
+    request: RequestId,
+}
+
+/// The windows of this rank, and the answers that it waits for.
+#[derive(Debug, Default)]
+pub(super) struct Windows {
+    all: ByNumber<u64, Window>,
+    expected: ByNumber<u32, Expected>,
+    asked: u32,
+    /// A thread does what other ranks ask for while the program computes.
+    are_served: bool,
+}
+
+/// Takes one of each of these ranks, if all have one.
+fn take_of_each(counts: &mut ByNumber<usize, u64>, ranks: &[usize]) -> Option<()> {
+    if !ranks.iter().all(|rank| counts.get(rank).is_some_and(|count| *count > 0)) {
+        return None;
+    }
+    for rank in ranks {
+        counts.entry(*rank).and_modify(|count| *count -= 1);
+    }
+    Some(())
+}
+
+impl Engine {
+    /// Others may use this memory from now on.
+    pub fn open_window(&mut self, context: u64, memory: Region) {
+        let (posts, completions) = (ByNumber::default(), ByNumber::default());
+        let window = Window { memory, locks: Locks::default(), posts, completions };
+        self.windows.all.insert(context, window);
+    }
+
+    /// No rank uses the window any more.
+    pub fn close_window(&mut self, context: u64) {
+        self.windows.all.remove(&context);
+        self.note_change();
+    }
+
+    /// Whether there are any.
+    pub fn has_windows(&self) -> bool {
+        !self.windows.all.is_empty()
+    }
+
+    /// Whether no thread serves windows yet: then the one that asks begins one that does.
+    pub const fn begin_serving(&mut self) -> bool {
+        !std::mem::replace(&mut self.windows.are_served, true)
+    }
+
+    /// The thread that serves windows ends.
+    pub const fn end_serving(&mut self) {
+        self.windows.are_served = false;
+    }
+
+    /// A request that is done once `parts` things are, each of which is told of it.
+    pub fn begin_parts(&mut self, parts: usize) -> RequestId {
+        self.requests.begin(parts as u32, Status::EMPTY)
+    }
+
+    /// Asks a rank of the world for what takes no elements. The request is done when that is.
+    pub fn ask(&mut self, to: usize, context: u64, action: Action) -> RequestId {
+        let request = self.begin_parts(1);
+        self.put_to(to, context, action, request.0, (&[], Region::owned(0)), None);
+        request
+    }
+
+    /// Tells a rank of the world something that it does not answer.
+    pub fn tell(&mut self, to: usize, context: u64, action: Action) {
+        self.put_to(to, context, action, 0, (&[], Region::owned(0)), None);
+    }
+
+    /// Has a rank of the world combine elements with `data`, which lies in one piece. A part of the
+    /// request is done when the bytes are no longer needed.
+    pub fn update(
+        &mut self,
+        to: usize,
+        context: u64,
+        access: &Access,
+        data: Region,
+        request: RequestId,
+    ) {
+        let (action, text) = (Action::Update, access.describe());
+        self.put_to(to, context, action, 0, (&text, data), Some(request));
+    }
+
+    /// The same, and what the elements were before goes to the packed bytes of `into` from `at` on.
+    /// A part of the request is done when it is there.
+    pub fn fetch(
+        &mut self,
+        to: usize,
+        context: u64,
+        what: (Action, &Access),
+        data: Region,
+        (region, at): (Region, usize),
+        request: RequestId,
+    ) {
+        let (action, access) = what;
+        self.windows.asked = self.windows.asked.wrapping_add(1);
+        let id = self.windows.asked;
+        self.windows.expected.insert(id, Expected { region, at, request });
+        let text = access.describe();
+        self.put_to(to, context, action, id, (&text, data), None);
+    }
+
+    fn put_to(
+        &mut self,
+        to: usize,
+        context: u64,
+        action: Action,
+        id: u32,
+        (text, data): (&[u8], Region),
+        sent: Option<RequestId>,
+    ) {
+        let header = Header {
+            kind: Kind::OneSided,
+            source: self.me as i32,
+            tag: action as i32,
+            id,
+            context,
+            len: (text.len() + data.len()) as u64,
+            signature: Signature::default(),
+        };
+        if to == self.me {
+            let mut bytes = text.to_vec();
+            bytes.extend_from_slice(data.bytes().unwrap_or_default());
+            self.act(to, &header, &bytes);
+            sent.into_iter().for_each(|request| self.requests.advance(request));
+            return;
+        }
+        if let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) {
+            let mut front = Region::owned(text.len());
+            front.write(0, text);
+            link.end_burst();
+            link.queue_parts(&header, front, data, sent);
+            self.flush(to);
+        }
+    }
+
+    /// Does what a rank asks for.
+    pub(super) fn act(&mut self, from: usize, header: &Header, bytes: &[u8]) {
+        if self.try_to_act(from, header, bytes).is_none() {
+            self.stray.get_or_insert(from);
+        }
+    }
+
+    /// As [`Self::act`]; `None` if there is no such window, or nothing of it there.
+    fn try_to_act(&mut self, from: usize, header: &Header, bytes: &[u8]) -> Option<()> {
+        let action = Action::from_tag(header.tag)?;
+        if action == Action::Answer {
+            let mut expected = self.windows.expected.remove(&header.id)?;
+            expected.region.write(expected.at, bytes);
+            self.requests.advance(expected.request);
+            return Some(());
+        }
+        let window = self.windows.all.get_mut(&header.context)?;
+        match action {
+            Action::Update | Action::Fetch | Action::CompareAndSwap => {
+                let (access, data) = Access::read(bytes)?;
+                let old = window.access(action, &access, data)?;
+                if action != Action::Update {
+                    let mut answer = Region::owned(old.len());
+                    answer.write(0, &old);
+                    let context = header.context;
+                    self.put_to(from, context, Action::Answer, header.id, (&[], answer), None);
+                }
+            }
+            Action::LockShared | Action::LockExclusive => {
+                window.locks.ask(from, header.id, action == Action::LockExclusive);
+                self.grant(header.context);
+            }
+            Action::Unlock => {
+                window.locks.release(from)?;
+                self.answer(from, header.id);
+                self.grant(header.context);
+            }
+            Action::Flush => self.answer(from, header.id),
+            Action::Post => {
+                *window.posts.entry(from).or_default() += 1;
+                self.note_change();
+            }
+            Action::Complete => {
+                *window.completions.entry(from).or_default() += 1;
+                self.note_change();
+                self.answer(from, header.id);
+            }
+            Action::Answer => {}
+        }
+        Some(())
+    }
+
+    /// Gives the lock of a window to those that may have it.
+    fn grant(&mut self, context: u64) {
+        while let Some((rank, id)) =
+            self.windows.all.get_mut(&context).and_then(|window| window.locks.next())
+        {
+            self.answer(rank, id);
+        }
+    }
+
+    /// What a rank has asked for is done.
+    fn answer(&mut self, to: usize, id: u32) {
+        if to == self.me {
+            self.requests.advance(RequestId(id));
+        } else if let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) {
+            let header = Header {
+                kind: Kind::Received,
+                source: self.me as i32,
+                tag: 0,
+                id,
+                context: 0,
+                len: 0,
+                signature: Signature::default(),
+            };
+            link.queue(&header, Region::owned(0), None);
+            self.flush(to);
+        }
+    }
+
+    /// Takes it that the windows of all of these ranks of the world may be used, if they may.
+    pub fn take_posts(&mut self, context: u64, ranks: &[usize]) -> Option<()> {
+        take_of_each(&mut self.windows.all.get_mut(&context)?.posts, ranks)
+    }
+
+    /// Takes it that all of these ranks of the world have used the window, if they have.
+    pub fn take_completions(&mut self, context: u64, ranks: &[usize]) -> Option<()> {
+        take_of_each(&mut self.windows.all.get_mut(&context)?.completions, ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests;

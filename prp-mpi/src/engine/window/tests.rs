@@ -1,0 +1,132 @@
+use super::*;
+use crate::datatype::Class;
+use crate::engine::tests::pair;
+
+const CONTEXT: u64 = 40;
+
+fn access(at: isize, count: usize, datatype: &Datatype, operation: Operation) -> Access {
+    Access { at, count, datatype: Arc::new(datatype.clone()), operation }
+}
+
+fn int() -> Datatype {
+    Datatype::basic(Class::Signed, 4)
+}
+
+fn region(numbers: &[i32]) -> Region {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let mut region = Region::owned(bytes.len());
+    region.write(0, &bytes);
+    region
+}
+
+fn numbers(region: &Region) -> Vec<i32> {
+    let bytes = region.to_vec();
+    bytes.chunks_exact(4).map(|c| i32::from_le_bytes(c.try_into().unwrap())).collect()
+}
+
+/// Two ranks, of which the second one has a window of these numbers.
+fn with_window(numbers: &[i32]) -> ([Engine; 2], Region) {
+    let [origin, mut target] = pair();
+    let memory = region(numbers);
+    target.open_window(CONTEXT, memory.clone());
+    ([origin, target], memory)
+}
+
+fn settle(all: &mut [Engine; 2]) {
+    while all[0].progress() | all[1].progress() {}
+}
+
+#[test]
+fn update__combines_what_the_description_says() {
+    let (mut all, memory) = with_window(&[1, 2, 3, 4, 5, 6]);
+    let column = Datatype::vector(&int(), 0, 3, 1, 8).unwrap();
+    let request = all[0].begin_parts(2);
+    let sum = access(4, 1, &column, Operation::Sum);
+    all[0].update(1, CONTEXT, &sum, region(&[10, 20, 30]), request);
+    let put = access(0, 1, &int(), Operation::Replace);
+    all[0].update(1, CONTEXT, &put, region(&[-1]), request);
+    settle(&mut all);
+    assert!(all[0].take(request).is_some());
+    assert_eq!(numbers(&memory), [-1, 12, 3, 24, 5, 36]);
+    assert_eq!(all[1].stray, None);
+}
+
+#[test]
+fn fetch__has_what_was_there_before() {
+    let (mut all, memory) = with_window(&[7, 8]);
+    let into = Region::owned(12);
+    let request = all[0].begin_parts(2);
+    let add = access(4, 1, &int(), Operation::Sum);
+    all[0].fetch(1, CONTEXT, (Action::Fetch, &add), region(&[5]), (into.clone(), 0), request);
+    let get = access(0, 2, &int(), Operation::NoOp);
+    let to = (into.clone(), 4);
+    all[0].fetch(1, CONTEXT, (Action::Fetch, &get), Region::owned(0), to, request);
+    assert!(all[0].take(request).is_none());
+    settle(&mut all);
+    assert!(all[0].take(request).is_some());
+    assert_eq!(numbers(&into), [8, 7, 13]);
+    assert_eq!(numbers(&memory), [7, 13]);
+}
+
+#[test]
+fn compare_and_swap__only_what_is_as_it_was_said() {
+    let (mut all, memory) = with_window(&[7]);
+    let into = Region::owned(4);
+    for (data, old, new) in [([6, 1], 7, 7), ([7, 2], 7, 2)] {
+        let request = all[0].begin_parts(1);
+        let swap = access(0, 1, &int(), Operation::Replace);
+        let to = (into.clone(), 0);
+        all[0].fetch(1, CONTEXT, (Action::CompareAndSwap, &swap), region(&data), to, request);
+        settle(&mut all);
+        assert!(all[0].take(request).is_some());
+        assert_eq!((numbers(&into), numbers(&memory)), (vec![old], vec![new]));
+    }
+}
+
+#[test]
+fn act__beyond_the_window_or_without_one_is_refused() {
+    let wrong = [
+        (CONTEXT, access(4, 2, &int(), Operation::Replace)),
+        (CONTEXT, access(-4, 1, &int(), Operation::Replace)),
+        (CONTEXT, access(0, usize::MAX / 2, &int(), Operation::Replace)),
+        (CONTEXT, access(0, 1, &int(), Operation::Minloc)),
+        (CONTEXT + 2, access(0, 1, &int(), Operation::Replace)),
+    ];
+    for (context, access) in wrong {
+        let (mut all, memory) = with_window(&[7, 8]);
+        let request = all[0].begin_parts(1);
+        let data = Region::owned(access.count.min(2) * 4);
+        all[0].update(1, context, &access, data, request);
+        settle(&mut all);
+        assert_eq!((all[1].stray, numbers(&memory)), (Some(0), vec![7, 8]), "{access:?}");
+    }
+}
+
+#[test]
+fn ask__a_lock_is_granted_once_the_other_one_is_given_back() {
+    let (mut all, _memory) = with_window(&[0]);
+    let own = all[1].ask(1, CONTEXT, Action::LockExclusive);
+    assert!(all[1].take(own).is_some());
+    let other = all[0].ask(1, CONTEXT, Action::LockShared);
+    settle(&mut all);
+    assert!(all[0].take(other).is_none());
+    let back = all[1].ask(1, CONTEXT, Action::Unlock);
+    settle(&mut all);
+    assert!(all[1].take(back).is_some() && all[0].take(other).is_some());
+}
+
+#[test]
+fn take_posts__one_for_each_time() {
+    let (mut all, _memory) = with_window(&[0]);
+    all[0].open_window(CONTEXT, Region::owned(0));
+    assert!(all[0].take_posts(CONTEXT, &[1]).is_none());
+    all[1].tell(0, CONTEXT, Action::Post);
+    settle(&mut all);
+    assert!(all[0].take_posts(CONTEXT, &[0, 1]).is_none());
+    assert!(all[0].take_posts(CONTEXT, &[1]).is_some());
+    assert!(all[0].take_posts(CONTEXT, &[1]).is_none());
+    let done = all[0].ask(1, CONTEXT, Action::Complete);
+    settle(&mut all);
+    assert!(all[0].take(done).is_some());
+    assert!(all[1].take_completions(CONTEXT, &[0]).is_some());
+}
