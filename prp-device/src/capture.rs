@@ -34,6 +34,8 @@ pub struct CapturedFrame<'a> {
     pub device: u32,
     /// It leaves by the device; else it has come in.
     pub is_outgoing: bool,
+    /// Its VLAN, if the kernel has taken off a tag that says one.
+    pub vlan: Option<u16>,
     /// From the Ethernet header on, without a VLAN's tag that the kernel has taken off, as far as
     /// it was captured.
     pub bytes: &'a [u8],
@@ -241,6 +243,9 @@ fn only(ethertype: u16, ports: &RangeInclusive<u16>, lengths: CaptureLengths) ->
     const IPV4: u32 = libc::ETH_P_IP as u32;
     const IPV6: u32 = libc::ETH_P_IPV6 as u32;
     const UDP: u32 = libc::IPPROTO_UDP as u32;
+    const VLAN: u32 = libc::ETH_P_8021Q as u32;
+    /// Bytes of a tag.
+    const TAG: u32 = 4;
     /// The bits of an IPv4 header that say how far behind the first fragment this one is.
     const FRAGMENT: u32 = 0x1fff;
     let (first, last) = (u32::from(*ports.start()), u32::from(*ports.end()));
@@ -248,31 +253,37 @@ fn only(ethertype: u16, ports: &RangeInclusive<u16>, lengths: CaptureLengths) ->
     // A jump has two distances: the steps it skips if it holds, and those it skips if it does not.
     // From a step at N it is FRAME - N - 1 steps to the one that lets a frame pass, and DROP - N -
     // 1 to the last one.
-    const DROP: u8 = 20;
-    const FRAME: u8 = 21;
+    const DROP: u8 = 23;
+    const FRAME: u8 = 24;
+    const TAGGED: u8 = 25;
     vec![
         step(HALF, 0, 0, 12),
         step(EQUAL, FRAME - 2, 0, ethertype.into()),
+        // What leaves has its tag still.
+        step(EQUAL, 0, 2, VLAN),
+        step(HALF, 0, 0, 16),
+        step(EQUAL, TAGGED - 5, DROP - 5, ethertype.into()),
         step(EQUAL, 0, 6, IPV4),
         step(BYTE, 0, 0, 23),
-        step(EQUAL, 0, DROP - 5, UDP),
+        step(EQUAL, 0, DROP - 8, UDP),
         step(HALF, 0, 0, 20),
-        step(ANY_BIT, DROP - 7, 0, FRAGMENT),
+        step(ANY_BIT, DROP - 10, 0, FRAGMENT),
         step(IPV4_LEN, 0, 0, 14),
         step(JUMP, 0, 0, 4),
-        step(EQUAL, 0, DROP - 10, IPV6),
+        step(EQUAL, 0, DROP - 13, IPV6),
         step(BYTE, 0, 0, 20),
-        step(EQUAL, 0, DROP - 12, UDP),
+        step(EQUAL, 0, DROP - 15, UDP),
         step(INDEX, 0, 0, 40),
         step(HALF_AT, 0, 0, 14),
-        step(AT_LEAST, 0, DROP - 15, first),
-        step(GREATER, DROP - 16, 0, last),
-        step(HALF_AT, 0, 0, 16),
         step(AT_LEAST, 0, DROP - 18, first),
         step(GREATER, DROP - 19, 0, last),
+        step(HALF_AT, 0, 0, 16),
+        step(AT_LEAST, 0, DROP - 21, first),
+        step(GREATER, DROP - 22, 0, last),
         step(RETURN, 0, 0, lengths.datagram),
         step(RETURN, 0, 0, 0),
         step(RETURN, 0, 0, lengths.frame),
+        step(RETURN, 0, 0, lengths.frame.saturating_add(TAG)),
     ]
 }
 
@@ -308,8 +319,16 @@ mod tests {
         fragment[21] = 1;
         let mut ours = vec![0; 60];
         ours[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+        let tagged = |ethertype: u16| {
+            let mut frame = vec![0; 64];
+            frame[12..14].copy_from_slice(&[0x81, 0]);
+            frame[16..18].copy_from_slice(&ethertype.to_be_bytes());
+            frame
+        };
         let cases = [
             (50, ours),
+            (54, tagged(ETHERTYPE)),
+            (0, tagged(0x0800)),
             (40, datagram(4, 17, [5230, 5357])),
             (40, datagram(6, 17, [5357, 5230])),
             (0, datagram(4, 6, [5230, 5230])),

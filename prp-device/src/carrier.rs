@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, recv};
 use prp_proto::addr::MacAddr;
+use prp_proto::hosts::interface_name;
 
 use crate::KernelDevice;
 use crate::netlink::{self, BUFFER, NETWORK, attribute, messages, text, u32_at};
@@ -106,8 +107,9 @@ impl Carrier {
         self.devices.get(&index).map(|link| link.name.as_str())
     }
 
-    /// The device that is called `name` now.
+    /// The device that is called `name` now, of which prphosts may name a VLAN.
     pub fn called(&self, name: &str) -> Option<LinkState> {
+        let name = interface_name(name);
         self.devices.values().find(|link| link.name == name).map(|link| link.state)
     }
 

@@ -4,9 +4,12 @@ use std::io;
 
 use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::device::Device;
-use prp_proto::hosts::{Entry, HopTarget, Hosts, UDP_DEVICE};
+use prp_proto::hosts::{Entry, HopTarget, Hosts, UDP_DEVICE, interface_name};
 
-use crate::{Interface, PacketDevice, UdpDevice, Underlay, explain_open, list_interfaces};
+use crate::{
+    Framing, Interface, PacketDevice, UdpDevice, Underlay, explain_open, list_interfaces,
+    named_interfaces,
+};
 
 /// Devices that are waited for, at most: each costs two descriptors and a ring of a megabyte, and a
 /// file for many machines may name many that this one will never have.
@@ -69,21 +72,18 @@ fn open_ethernet(
 ) -> io::Result<()> {
     let found = list_interfaces()?;
     if let Some(only) = only
-        && !found.iter().any(|i| i.name == only)
+        && !found.iter().any(|i| i.name == interface_name(only))
     {
         let message = format!("{only}: no such device on this machine");
         return Err(io::Error::new(io::ErrorKind::NotFound, message));
     }
-    let is_wanted = |name: &str| match only {
-        Some(only) => only == name,
-        None => hosts.devices().any(|named| named == name),
-    };
-    for interface in found.iter().filter(|i| i.loopback || is_wanted(&i.name)) {
+    for interface in &wanted(&found, hosts, only) {
         let name = &interface.name;
-        let io = match PacketDevice::open(interface, hosts.ethertype()) {
+        let framing = Framing::of(hosts, name);
+        let io = match PacketDevice::open_for(interface, &framing) {
             // It has gone since it was listed.
             Err(e) if e.raw_os_error() == Some(libc::ENODEV) && only.is_none() => {
-                PacketDevice::await_interface(hosts.ethertype())
+                PacketDevice::await_interface(&framing)
             }
             opened => opened,
         };
@@ -93,12 +93,26 @@ fn open_ethernet(
         devices.push(NodeDevice { name: name.clone(), device, io: Box::new(io) });
     }
     for name in absent(hosts, &found, only) {
-        let opened = PacketDevice::await_interface(hosts.ethertype());
+        let opened = PacketDevice::await_interface(&Framing::of(hosts, name));
         let io = opened.map_err(|e| explain_open(&e, name))?;
         let device = Device::new(MacAddr::ZERO.into(), io.capabilities());
         devices.push(NodeDevice { name: name.to_owned(), device, io: Box::new(io) });
     }
     Ok(())
+}
+
+/// Those of `found` to open: what leads back to this machine, and what `hosts` names or the `only`
+/// one, for each VLAN once.
+fn wanted(found: &[Interface], hosts: &Hosts, only: Option<&str>) -> Vec<Interface> {
+    let wanted = found.iter().flat_map(|interface| {
+        let interface = std::slice::from_ref(interface);
+        match only {
+            _ if interface[0].loopback => interface.to_vec(),
+            Some(only) => named_interfaces(interface, &std::iter::once(only)),
+            None => named_interfaces(interface, &hosts.devices()),
+        }
+    });
+    wanted.collect()
 }
 
 /// The devices of `hosts` that this machine has not, or not yet; none where there is an `only` one.
@@ -107,7 +121,8 @@ fn absent<'a>(
     found: &'a [Interface],
     only: Option<&str>,
 ) -> impl Iterator<Item = &'a str> {
-    let is_absent = |name: &&str| !found.iter().any(|interface| interface.name == *name);
+    let is_absent =
+        |name: &&str| !found.iter().any(|interface| interface.name == interface_name(name));
     let named = hosts.devices().filter(is_absent);
     named.take(if only.is_some() { 0 } else { MAX_ABSENT })
 }

@@ -31,7 +31,8 @@ pub struct PortFilter {
 ///
 /// Not, by the device's present address, are frames for other stations, for several, and those that
 /// this machine sent itself. So are frames of a VLAN that no device here is for: the kernel takes
-/// their tag off before a socket of one EtherType gets them, and this is all that is left of it.
+/// their tag off before a socket of one EtherType gets them, and this is all that is left of it
+/// (`framing` has the sockets of VLANs).
 /// Frames with a tag of VLAN 0, which is a priority and no VLAN, are for this machine (SPEC
 /// PRP-FRAME-1).
 const PACKET_TYPE: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE).cast_unsigned();
@@ -44,15 +45,15 @@ const BLOCK_KIND: u32 = 30;
 
 // Classic BPF, from linux/bpf_common.h.
 pub(super) const LDH_ABS: u16 = 0x28;
-const LDB_ABS: u16 = 0x30;
+pub(super) const LDB_ABS: u16 = 0x30;
 pub(super) const JA: u16 = 0x05;
-const JEQ: u16 = 0x15;
+pub(super) const JEQ: u16 = 0x15;
 const JGT: u16 = 0x25;
 pub(super) const JGE: u16 = 0x35;
 const JSET: u16 = 0x45;
 pub(super) const RET: u16 = 0x06;
 const ACCEPT: u32 = u32::MAX;
-const DROP: u32 = 0;
+pub(super) const DROP: u32 = 0;
 
 pub(super) fn op(code: u16, jt: u8, jf: u8, k: u32) -> Instruction {
     Instruction { code, jt, jf, k }

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use prp_node::{Explanation, HostsFile};
 use prp_proto::addr::{MacAddr, NodeId};
-use prp_proto::hosts::{Entry, HopTarget, Hosts};
+use prp_proto::hosts::{Entry, HopTarget, Hosts, interface_name};
 
 use crate::DeviceState;
 use crate::ip_address::IpAddress;
@@ -41,6 +41,19 @@ pub fn list_interfaces() -> io::Result<Vec<Interface>> {
 /// All of them; none where they cannot be listed.
 pub fn interfaces() -> Vec<Interface> {
     list_interfaces().unwrap_or_default()
+}
+
+/// Returns those of `found` that `devices` name as prphosts does ([`Hosts::devices`]), in the order
+/// of `found`, and under those names: one with several VLANs is there for each of them.
+pub fn named_interfaces<'d>(
+    found: &[Interface],
+    devices: &(impl Iterator<Item = &'d str> + Clone),
+) -> Vec<Interface> {
+    let named = found.iter().flat_map(|interface| {
+        let names = devices.clone().filter(move |name| interface_name(name) == interface.name);
+        names.map(move |name| Interface { name: name.to_owned(), ..interface.clone() })
+    });
+    named.collect()
 }
 
 /// Says what is missing where interfaces or their addresses cannot be listed.

@@ -10,6 +10,7 @@
 //! | `underlay` | the trait of whatever carries packets |
 //! | `udp` | a UDP socket, whose datagrams travel in trains |
 //! | `capture` | a packet socket that sees what all devices send and receive |
+//! | `framing` | which frames of a device are a network's: EtherType and VLAN |
 //! | `filter` | the classic BPF program that passes frames for a process or a router |
 //! | `tx_backlog` | what a device did not take yet |
 //! | `refusal` | what the kernel says to frames that it does not send |
@@ -47,6 +48,7 @@ mod filter;
 #[cfg(feature = "testing")]
 mod idle_machine;
 mod interface;
+mod framing;
 mod ip_address;
 #[cfg(any(test, feature = "testing"))]
 mod limited_device;
@@ -81,9 +83,12 @@ pub use device_state::{DeviceState, device_of_socket, device_states};
 pub use filter::{PortFilter, RouterFilter};
 #[cfg(feature = "testing")]
 pub use idle_machine::assume_idle_machine;
-pub use interface::{Interface, explain_open, interfaces, list_interfaces, local_node, own_addrs};
+pub use interface::{
+    Interface, explain_open, interfaces, list_interfaces, local_node, named_interfaces, own_addrs,
+};
 pub use ip_address::{IpAddress, ip_addresses};
 #[cfg(any(test, feature = "testing"))]
+pub use framing::Framing;
 pub use limited_device::LimitedDevice;
 pub use managed::Managed;
 #[cfg(not(feature = "fast-paths"))]
@@ -192,6 +197,12 @@ pub trait KernelDevice {
 
     /// Where frames may come in past its socket, while a thread polls for them.
     fn tcx_rx(&self) -> &Arc<TcxRx>;
+
+    /// Frames of other VLANs than that of the socket, which no VLAN of prphosts is for, that came
+    /// since the last call and were not taken. A socket without a VLAN does not see them.
+    fn take_other_vlan(&self) -> u64 {
+        0
+    }
 
     /// Frames that took the AF_XDP send path since the last call.
     fn take_xdp_tx(&self) -> u64 {

@@ -7,7 +7,7 @@ use prp_proto::addr::{NodeId, Port};
 
 use crate::packet::SocketRing;
 use crate::sys::mmsg::PIECES;
-use crate::{Sent, Take};
+use crate::{Framing, Sent, Take};
 
 /// The tcx receive path of one device, which this build has not: all frames come to the socket.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct TcxRx;
 
 impl TcxRx {
     #[expect(clippy::unnecessary_wraps, reason = "the one that needs memory may have none")]
-    pub(super) const fn new(_: u32, _: u32, _: u16, _: usize) -> io::Result<Self> {
+    pub(super) const fn new(_: u32, _: u32, _: &Framing, _: usize) -> io::Result<Self> {
         Ok(Self)
     }
 

@@ -12,6 +12,7 @@ use prp_proto::wire::{ETHERNET_LEN, ethernet_source};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::filter::{self, PortFilter, RouterFilter};
+use crate::framing::Framing;
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::sys::packet;
 use crate::sys::ring::{BEFORE_FRAME, RxRing};
@@ -70,26 +71,34 @@ pub struct PacketDevice {
 }
 
 impl PacketDevice {
-    /// Opens a socket on `interface` for frames of `ethertype`. It receives nothing until it has a
-    /// filter.
+    /// Opens a socket on `interface` for frames of `ethertype` without a tag. It receives nothing
+    /// until it has a filter.
     ///
     /// # Errors
     /// `EPERM` without CAP_NET_RAW; whatever else the kernel says.
     pub fn open(interface: &Interface, ethertype: u16) -> io::Result<Self> {
-        Self::make(interface.index, interface.mtu, ethertype)
+        Self::open_for(interface, &Framing::untagged(ethertype))
     }
 
-    /// As [`Self::open`] for an interface that is not there yet: [`KernelDevice::rebind`] has the
-    /// socket use it once it is. It takes frames of the usual size then, whatever its MTU.
+    /// As [`Self::open`] for the frames that `framing` says.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn await_interface(ethertype: u16) -> io::Result<Self> {
-        Self::make(NO_DEVICE, USUAL_MTU, ethertype)
+    pub fn open_for(interface: &Interface, framing: &Framing) -> io::Result<Self> {
+        Self::make(interface.index, interface.mtu, framing)
+    }
+
+    /// As [`Self::open_for`] for an interface that is not there yet: [`KernelDevice::rebind`] has
+    /// the socket use it once it is. It takes frames of the usual size then, whatever its MTU.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn await_interface(framing: &Framing) -> io::Result<Self> {
+        Self::make(NO_DEVICE, USUAL_MTU, framing)
     }
 
     /// A socket on device `index`, which takes `mtu` bytes, or on none yet.
-    fn make(index: u32, mtu: u32, ethertype: u16) -> io::Result<Self> {
+    fn make(index: u32, mtu: u32, framing: &Framing) -> io::Result<Self> {
         // Protocol 0: nothing arrives before the filter and the ring are in place.
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
         let socket = CloseOnFork::new(socket);
@@ -104,7 +113,8 @@ impl PacketDevice {
         let in_one_piece =
             IN_PIECES.contains(&frame) && packet::prefix_frames(socket.as_fd(), true).is_ok();
         let mut sender = if in_one_piece { SendVec::in_one_piece() } else { SendVec::default() };
-        let receiver = match RxRing::new(socket.as_fd(), frame, slots as u32) {
+        let tag = framing.tag();
+        let receiver = match RxRing::new(socket.as_fd(), frame, slots as u32, tag.vlan()) {
             Ok(ring) => Receiver::Ring(ring),
             Err(_) => {
                 // Frames that are read would have the prefix, too.
@@ -116,12 +126,21 @@ impl PacketDevice {
                 Receiver::Queue(RecvVec::new(frame, RECV_BATCH)?)
             }
         };
+        sender.insert_tag(tag.bytes());
+        let ethertype = framing.bound_ethertype();
         if index != NO_DEVICE {
             packet::bind(socket.as_fd(), index, ethertype)?;
+            if tag.vlan().is_some() {
+                // Where that is refused the card may pass them nevertheless.
+                let _ = packet::pass_all_vlans(socket.as_fd(), index);
+            }
         }
-        let xdp_tx = XdpTx::new(index, mtu).map(Arc::new);
-        let tcx_rx = Arc::new(TcxRx::new(index, mtu, ethertype, slots)?);
-        let bound_socket = BoundSocket { socket, ethertype, xdp_tx, tcx_rx };
+        // Frames past the socket have no tag.
+        let is_tagged = tag.bytes().is_some();
+        let xdp_tx = if is_tagged { None } else { XdpTx::new(index, mtu).map(Arc::new) };
+        let tcx_rx = Arc::new(TcxRx::new(index, mtu, framing, slots)?);
+        let vlan_filter = framing.program(matches!(receiver, Receiver::Ring(_)));
+        let bound_socket = BoundSocket { socket, ethertype, vlan_filter, xdp_tx, tcx_rx };
         Ok(Self { bound_socket, receiver, sender, mtu })
     }
 
@@ -252,14 +271,17 @@ impl KernelDevice for PacketDevice {
     fn set_filter(&self, filter: &PortFilter) -> io::Result<()> {
         self.bound_socket.tcx_rx.set_node(filter.node());
         // A ring says itself which frames are for this machine.
-        if filter.is_open() && matches!(self.receiver, Receiver::Ring(_)) {
+        if filter.is_open()
+            && self.bound_socket.vlan_filter.is_empty()
+            && matches!(self.receiver, Receiver::Ring(_))
+        {
             return detach(&self.bound_socket.socket);
         }
-        attach(&self.bound_socket.socket, &filter.program())
+        self.bound_socket.attach(filter.program())
     }
 
     fn set_router_filter(&self, filter: &RouterFilter) -> io::Result<()> {
-        attach(&self.bound_socket.socket, &filter.program())
+        self.bound_socket.attach(filter.program())
     }
 
     fn index(&self) -> Option<u32> {
@@ -277,6 +299,13 @@ impl KernelDevice for PacketDevice {
         Ok(Some(Received { frames: frames as u32, lost }))
     }
 
+    fn take_other_vlan(&self) -> u64 {
+        match &self.receiver {
+            Receiver::Ring(ring) => ring.take_other_vlan(),
+            Receiver::Queue(_) => 0,
+        }
+    }
+
     fn xdp_tx(&self) -> Option<&Arc<XdpTx>> {
         self.bound_socket.xdp_tx.as_ref()
     }
@@ -290,7 +319,10 @@ impl KernelDevice for PacketDevice {
 #[derive(Debug)]
 struct BoundSocket {
     socket: CloseOnFork<Socket>,
+    /// The one it is bound to: that of all protocols where the socket is for a VLAN.
     ethertype: u16,
+    /// What its filters begin with.
+    vlan_filter: Vec<libc::sock_filter>,
     /// The fast path for frames that are sent.
     xdp_tx: Option<Arc<XdpTx>>,
     /// The fast path for frames that are received.
@@ -298,10 +330,19 @@ struct BoundSocket {
 }
 
 impl BoundSocket {
+    /// Gives it a filter in place of the one it has.
+    fn attach(&self, program: Vec<libc::sock_filter>) -> io::Result<()> {
+        let program = [self.vlan_filter.clone(), program].concat();
+        attach(&self.socket, &program)
+    }
+
     /// Its device was removed: device `index` is the one from now on; whether it is.
     fn rebind(&self, index: u32) -> bool {
         let is_present = packet::bind(self.socket.as_fd(), index, self.ethertype).is_ok();
         if is_present {
+            if !self.vlan_filter.is_empty() {
+                let _ = packet::pass_all_vlans(self.socket.as_fd(), index);
+            }
             self.xdp_tx.iter().for_each(|xdp_tx| xdp_tx.rebind(index));
             self.tcx_rx.rebind(index);
         }

@@ -22,7 +22,7 @@ use crate::fast_path::{FastPath, FastPathKind, Netdev};
 use crate::packet::SocketRing;
 use crate::sys::bpf::{FrameHook, FrameProgram};
 use crate::sys::shared_ring::{Layout, SharedRing};
-use crate::{Take, conflicts};
+use crate::{Framing, Take, conflicts};
 
 /// A flow may not pause: every frame that the device receives, whichever process or node it is for,
 /// has to pass the program.
@@ -55,6 +55,8 @@ pub struct TcxRx {
     /// A device runs the program, or is about to: that takes effect long before the kernel says so.
     hooked: Arc<AtomicBool>,
     ethertype: u16,
+    /// The program does not tell VLANs apart: it leaves frames with a tag to the sockets.
+    has_vlan: bool,
     layout: Layout,
     node: OnceLock<NodeId>,
     /// A bit for each port that is ours.
@@ -68,19 +70,20 @@ pub struct TcxRx {
 }
 
 impl TcxRx {
-    /// That of the device with this number and MTU, for frames of `ethertype`, of which it holds
-    /// `slots`.
+    /// That of the device with this number and MTU, for frames of `framing`, of which it holds
+    /// `slots`. It stays closed where those are of a VLAN.
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub(super) fn new(index: u32, mtu: u32, ethertype: u16, slots: usize) -> io::Result<Self> {
+    pub(super) fn new(index: u32, mtu: u32, framing: &Framing, slots: usize) -> io::Result<Self> {
         let mut ports = Vec::new();
         ports.try_reserve_exact(Layout::PORT_WORDS).map_err(|_| io::ErrorKind::OutOfMemory)?;
         ports.resize(Layout::PORT_WORDS, 0);
         Ok(Self {
             fast_path: FastPath::new(index, mtu, MAX_FLOW_PAUSE),
             hooked: Arc::default(),
-            ethertype,
+            ethertype: framing.ethertype(),
+            has_vlan: framing.tag().vlan().is_some(),
             layout: Layout::new(slots, mtu as usize + ETHERNET_LEN),
             node: OnceLock::new(),
             ports: Mutex::new(ports),
@@ -242,6 +245,9 @@ impl FastPathKind for TcxRx {
     }
 
     fn check(&self, netdev: &Netdev) -> io::Result<()> {
+        if self.has_vlan {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         conflicts::ensure_no_ingress_hooks(netdev.index(), netdev.mtu)
     }
 

@@ -14,6 +14,8 @@
 //! A UDP address takes the place of a hardware address and a device, since the kernel finds the
 //! device: `5 udp:10.0.0.5 omega`, with a port `udp:10.0.0.5:5300` or `udp:[fd00::5]:5300`.
 //!
+//! Behind a device `vlan=7` and `priority=5` may say the tag of its frames.
+//!
 //! `self 3` and `ethertype 0x88b5` are on lines of their own. This module reads text it is given;
 //! the caller reads the file, and knows which hardware addresses are this machine's.
 //!
@@ -29,6 +31,7 @@ mod local;
 mod names;
 mod parse;
 mod print;
+mod tag;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -42,6 +45,7 @@ use crate::wire;
 pub use entry::{Entry, Hop, HopTarget};
 pub use error::{HostsError, HostsErrorKind, HostsErrors};
 pub use local::{Candidate, LocalNodeError};
+pub use tag::{Tag, interface_name, renamed};
 
 pub(crate) use entry::{StoredEntry, StoredHop, StoredTarget};
 pub(crate) use graph::{Visit, walk};
@@ -77,8 +81,10 @@ pub struct Hosts {
     entry_of: Vec<u16>,
     /// Of all entries, in their order.
     hops: Vec<StoredHop>,
-    /// Distinct, in order of first mention.
+    /// Distinct, in order of first mention; a VLAN of a device is one of its own.
     devices: Vec<String>,
+    /// Beside `devices`.
+    tags: Vec<Tag>,
     /// Distinct, in order of first mention.
     udp_peers: Vec<IpAddr>,
     names: Names,
@@ -94,6 +100,7 @@ impl Default for Hosts {
             entry_of: Vec::new(),
             hops: Vec::new(),
             devices: Vec::new(),
+            tags: Vec::new(),
             udp_peers: Vec::new(),
             names: Names::default(),
         }
@@ -144,9 +151,16 @@ impl Hosts {
         self.stored_entries.iter().map(|entry| entry.node)
     }
 
-    /// The devices the file mentions, each once, in order of first mention.
-    pub fn devices(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
+    /// The devices the file mentions, each once, in order of first mention. A VLAN of a device is
+    /// one of its own, as `eth0:vlan7`; [`interface_name`] has the name that Linux knows.
+    pub fn devices(&self) -> impl ExactSizeIterator<Item = &str> + Clone + '_ {
         self.devices.iter().map(String::as_str)
+    }
+
+    /// The tag of frames by the device that [`Self::devices`] calls so.
+    pub fn tag(&self, device: &str) -> Tag {
+        let at = self.devices.iter().position(|known| known == device);
+        at.and_then(|at| self.tags.get(at)).copied().unwrap_or_default()
     }
 
     /// The IP addresses of the file's UDP addresses, each once, by
@@ -208,6 +222,7 @@ impl Hosts {
             + self.hops.capacity() * size_of::<StoredHop>()
             + self.devices.capacity() * size_of::<String>()
             + self.devices.iter().map(String::capacity).sum::<usize>()
+            + self.tags.capacity() * size_of::<Tag>()
             + self.udp_peers.capacity() * size_of::<IpAddr>()
             + self.names.heap_size()
     }
@@ -251,6 +266,7 @@ impl Hosts {
         self.entry_of.shrink_to_fit();
         self.hops.shrink_to_fit();
         self.devices.shrink_to_fit();
+        self.tags.shrink_to_fit();
         self.udp_peers.shrink_to_fit();
         self.names.shrink();
     }
@@ -267,6 +283,7 @@ impl PartialEq for Hosts {
         self.ethertype == other.ethertype
             && self.self_node == other.self_node
             && self.entries().eq(other.entries())
+            && self.tags == other.tags
     }
 }
 

@@ -177,7 +177,7 @@ impl FastPath {
         let words = SharedWords::new("prp_routed", layout.words()).map_err(explain)?;
         let mut devices = Vec::new();
         for (index, (link, device)) in links.iter().zip(forwarder.devices()).enumerate() {
-            let exit = link.io.fds().next().and_then(exit);
+            let exit = exit_of(link);
             // Only frames of an Ethernet device meet a program.
             let hook = match (exit.filter(|_| index < DEVICES), device.addr.mac()) {
                 (Some(exit), Some(mac)) => {
@@ -221,7 +221,7 @@ impl FastPath {
 impl ForwardingDevice {
     /// Updates what the device is now.
     fn refresh(&mut self, link: &Link) {
-        let exit = link.io.fds().next().and_then(exit);
+        let exit = exit_of(link);
         let number = |exit: &Option<Exit>| exit.map(|exit| exit.index);
         if number(&exit) != number(&self.exit) && self.hook.take().is_some() {
             // The kernel took the program away with the device.
@@ -232,6 +232,11 @@ impl ForwardingDevice {
         }
         self.exit = exit;
     }
+}
+
+/// What the device of `link` is, if it is there and the program can serve it.
+fn exit_of(link: &Link) -> Option<Exit> {
+    link.io.fds().next().filter(|_| !link.is_tagged).and_then(exit)
 }
 
 /// What the device is that `socket` is on, if it is there.

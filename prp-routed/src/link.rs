@@ -32,6 +32,8 @@ pub struct Link {
     queue: TxBacklog,
     /// What went over it.
     pub counters: LinkCounters,
+    /// Its frames have a tag, which the kernel's program neither reads nor writes.
+    pub is_tagged: bool,
     /// What the kernel said of its device last; none while that is not there, and of a link that is
     /// no device.
     pub state: Option<LinkState>,
@@ -42,7 +44,7 @@ impl Link {
     pub fn new(name: impl Into<String>, io: Box<dyn Underlay>) -> Self {
         let counters = LinkCounters::default();
         let (queue, state) = (TxBacklog::default(), None);
-        Self { name: name.into(), io, queue, counters, state }
+        Self { name: name.into(), io, queue, counters, is_tagged: false, state }
     }
 
     /// Its name.

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use prp_device::{Interface, list_interfaces};
+use prp_device::{Interface, list_interfaces, named_interfaces};
 use prp_node::HostsFile;
 use prp_node::hosts::node_from_environment;
 use prp_proto::addr::{DeviceId, LinkAddr, MacAddr, NodeId};
-use prp_proto::hosts::UDP_DEVICE;
+use prp_proto::hosts::{UDP_DEVICE, interface_name, renamed};
 use prp_proto::route::{NextHop, Route, RouteTable};
 
 use crate::report::Hop;
@@ -53,12 +53,15 @@ impl Table {
         }
         let mut devices = known.to_vec();
         let interfaces = list_interfaces()?;
-        for found in &interfaces {
-            let named = file.hosts().devices().any(|name| name == found.name);
+        for found in named_interfaces(&interfaces, &file.hosts().devices()) {
             // A device that is called otherwise by now is no other one.
-            let is_known = |d: &Interface| d.name == found.name || d.index == found.index;
-            if named && !found.loopback && !devices.iter().any(is_known) {
-                devices.push(found.clone());
+            let is_known = |d: &Interface| {
+                d.name == found.name
+                    || d.index == found.index
+                        && renamed(&d.name, interface_name(&found.name)) == found.name
+            };
+            if !found.loopback && !devices.iter().any(is_known) {
+                devices.push(found);
             }
         }
         let is_on_udp = !file.hosts().udp_addrs(local).is_empty();
@@ -67,8 +70,10 @@ impl Table {
             devices.push(Interface { name, index: 0, mac, loopback: false, mtu: 0 });
         }
         let routes = RouteTable::build(file.hosts(), local, |name| {
-            let now = interfaces.iter().find(|found| found.name == name);
-            let by_now = |d: &Interface| now.is_some_and(|now| now.index == d.index);
+            let now = interfaces.iter().find(|found| found.name == interface_name(name));
+            let by_now = |d: &Interface| {
+                now.is_some_and(|now| now.index == d.index && renamed(&d.name, &now.name) == name)
+            };
             let at = devices.iter().position(|d| d.name == name);
             at.or_else(|| devices.iter().position(by_now)).map(|at| DeviceId(at as u16))
         });

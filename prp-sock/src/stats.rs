@@ -25,6 +25,9 @@ pub struct DeviceStats {
     /// Frames that a program in the kernel put straight into memory of this process, while it was
     /// polling.
     pub tcx_rx: u64,
+    /// Frames of VLANs that prphosts does not name of this device, which has one itself: they were
+    /// not taken.
+    pub other_vlan: u64,
     /// What a UDP socket counts besides; nothing of an Ethernet device.
     pub udp: Option<UdpCounters>,
 }
@@ -32,16 +35,26 @@ pub struct DeviceStats {
 impl DeviceStats {
     /// The counters of every kind of device, with whether each is of lost frames. Leaving one out
     /// does not compile.
-    const fn own(&self) -> [(&'static str, u64, bool); 5] {
+    const fn own(&self) -> [(&'static str, u64, bool); 6] {
         // Refusals are counted as losses in sending, and UDP has a list of its own.
-        let &Self { name: _, overruns, send_losses, refused: _, too_big, xdp_tx, tcx_rx, udp: _ } =
-            self;
+        let &Self {
+            name: _,
+            overruns,
+            send_losses,
+            refused: _,
+            too_big,
+            xdp_tx,
+            tcx_rx,
+            other_vlan,
+            udp: _,
+        } = self;
         [
             ("overruns", overruns, true),
             ("send_losses", send_losses, true),
             ("too_big", too_big, true),
             ("xdp_tx", xdp_tx, false),
             ("tcx_rx", tcx_rx, false),
+            ("other_vlan", other_vlan, false),
         ]
     }
 
@@ -81,6 +94,7 @@ impl DeviceStats {
                 too_big: c.too_big,
                 xdp_tx: c.xdp_tx,
                 tcx_rx: c.tcx_rx,
+                other_vlan: c.other_vlan,
                 udp: c.udp,
             })
             .collect()
@@ -103,6 +117,7 @@ mod tests {
             too_big: 3,
             xdp_tx: 4,
             tcx_rx: 5,
+            other_vlan: 6,
             udp: Some(udp),
         };
         let lost: Vec<_> = stats.losses().filter(|(_, n)| *n > 0).collect();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use prp_node::printable_path;
-use prp_proto::hosts::{Entry, Hop, HopTarget, is_local_name};
+use prp_proto::hosts::{Entry, Hop, HopTarget, interface_name, is_local_name};
 use prp_routed::check::{self, HostsScope, Report};
 use prp_sock::{HostsFile, NodeId, Resolver};
 
@@ -157,8 +157,7 @@ pub(crate) fn unknown(file: &HostsFile, name: &str) -> (String, String) {
 
 /// The first line without a name that has the device `name`: as one where the device was forgotten.
 fn line_with_device(file: &HostsFile, name: &str) -> Option<u32> {
-    let is_it =
-        |hop: Hop<'_>| matches!(hop.target, HopTarget::Direct { device, .. } if device == name);
+    let is_it = |hop: Hop<'_>| matches!(hop.target, HopTarget::Direct { device, .. } if interface_name(device) == name);
     let mut unnamed = file.hosts().entries().filter(|entry| entry.name().is_none());
     unnamed.find(|entry| entry.hops().any(is_it)).map(Entry::line)
 }

@@ -14,8 +14,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use prp_device::{
-    KernelDevice, PacketDevice, PortFilter, Refusal, Sent, UdpCounters, Underlay, explain_open,
-    factory, list_interfaces,
+    Framing, KernelDevice, PacketDevice, PortFilter, Refusal, Sent, UdpCounters, Underlay,
+    explain_open, factory, list_interfaces, named_interfaces,
 };
 use prp_node::PortClaims;
 use prp_node::printable_path;
@@ -413,9 +413,10 @@ fn open_ethernet(
     filter: &PortFilter,
 ) -> io::Result<(Vec<PacketDevice>, Vec<(String, Device)>)> {
     let (mut devices, mut names) = (Vec::new(), Vec::new());
-    let is_named = |name: &str| file.hosts().devices().any(|named| named == name);
-    for interface in list_interfaces()?.iter().filter(|i| !i.loopback && is_named(&i.name)) {
-        let opened = PacketDevice::open(interface, file.hosts().ethertype());
+    let named = named_interfaces(&list_interfaces()?, &file.hosts().devices());
+    for interface in named.iter().filter(|interface| !interface.loopback) {
+        let framing = Framing::of(file.hosts(), &interface.name);
+        let opened = PacketDevice::open_for(interface, &framing);
         let device = opened.map_err(|e| explain_open(&e, &interface.name))?;
         device.set_filter(filter)?;
         names.push((interface.name.clone(), Device::ethernet(interface.mac, device.mtu())));

@@ -4,8 +4,9 @@
 use std::process::{Command, ExitCode};
 
 use prp_device::{
-    KernelDevice, PacketDevice, Peek, PortFilter, RouterFilter, Underlay, interfaces,
+    Framing, KernelDevice, PacketDevice, Peek, PortFilter, RouterFilter, Underlay, interfaces,
 };
+use prp_proto::hosts::Hosts;
 use prp_sock::{NodeId, Port};
 use prp_tests::harness::{Load, Test};
 use prp_tests::namespace::{self, mac, on_node};
@@ -27,6 +28,8 @@ fn main() -> ExitCode {
             Load::Light,
             receive__what_is_for_this_machine_and_of_no_vlan,
         ),
+        Test::new("vlan__takes_its_own_frames_only", Load::Light, vlan__takes_its_own_frames_only),
+        Test::new("vlan__sends_frames_of_all_sizes", Load::Light, vlan__sends_frames_of_all_sizes),
     ];
     namespace::run_on_pair(&tests, |_| None)
 }
@@ -44,6 +47,22 @@ fn unfiltered(number: u8) -> PacketDevice {
     on_node(number, || {
         let found = interfaces().into_iter().find(|i| !i.loopback).expect("a device");
         PacketDevice::open(&found, ETHERTYPE).expect("it opens")
+    })
+}
+
+/// As [`unfiltered`], for VLAN `vlan` of the device, of which prphosts has the next one as well.
+fn in_vlan(number: u8, vlan: u16) -> PacketDevice {
+    on_node(number, || {
+        let found = interfaces().into_iter().find(|i| !i.loopback).expect("a device");
+        let name = &found.name;
+        let hosts = format!(
+            "ethertype {ETHERTYPE:#06x}\n1 02:00:00:00:00:01 {name} vlan={vlan} priority=3\n\
+             2 02:00:00:00:00:02 {name} vlan={}\n",
+            vlan + 1
+        );
+        let hosts = Hosts::parse(hosts.as_bytes()).expect("no mistake");
+        let framing = Framing::of(&hosts, &format!("{name}:vlan{vlan}"));
+        PacketDevice::open_for(&found, &framing).expect("it opens")
     })
 }
 
@@ -180,4 +199,63 @@ fn receive__what_is_for_this_machine_and_of_no_vlan() {
             assert!(come == [&plain[..], &plain], "{what}, {kind}: {} frames", come.len());
         }
     }
+}
+
+/// Of all VLANs of a trunk only one is taken, in the ring and by filters, and VLANs that prphosts
+/// does not name are counted (SPEC PRP-FRAME-1).
+fn vlan__takes_its_own_frames_only() {
+    const PORT: u16 = 400;
+    let plain = frame(64, PORT);
+    let with = |tag: &[u8]| [&plain[..12], tag, &plain[12..]].concat();
+    let own = with(&[0x81, 0, 0, 105]);
+    let mut elsewhere = own.clone();
+    elsewhere[5] ^= 1;
+    let others = [
+        ("no tag", plain.clone(), 0),
+        ("a priority", with(&[0x81, 0, 0x60, 0]), 0),
+        ("a VLAN of another line", with(&[0x81, 0, 0, 106]), 0),
+        ("a VLAN of no line", with(&[0x81, 0, 0xe0, 107]), 1),
+        ("a provider's VLAN", with(&[0x88, 0xa8, 0, 105]), 0),
+        ("a VLAN in a VLAN", with(&[0x81, 0, 0, 105, 0x81, 0, 0, 105]), 0),
+        ("another machine", elsewhere, 0),
+    ];
+    let mut from = device(1, PORT);
+    let [mut closed, mut open, mut router] = [105; 3].map(|vlan| in_vlan(2, vlan));
+    let filter = PortFilter::new(node(2), false, [Port::new(PORT)].into_iter());
+    closed.set_filter(&filter).expect("a filter");
+    open.set_filter(&PortFilter::open(node(2), false)).expect("a filter");
+    router.set_router_filter(&RouterFilter { node: node(7), steward: false }).expect("a filter");
+    let urgent = with(&[0x81, 0, 0xe0, 105]);
+    for (what, frame, counted) in others {
+        send(&mut from, &[frame, urgent.clone(), own.clone()]);
+        for (kind, device) in
+            [("closed", &mut closed), ("open", &mut open), ("router", &mut router)]
+        {
+            let mut come = Vec::new();
+            let mut take = |frame: &[u8]| come.push(frame.to_vec());
+            while device.receive_frames(64, &mut take).expect("they can be had").frames > 0 {}
+            assert!(come == [&plain[..], &plain], "{what}, {kind}: {} frames", come.len());
+            assert_eq!(device.take_other_vlan(), counted, "{what}, {kind}");
+        }
+    }
+}
+
+/// With a tag a full frame is longer than the MTU, which counts what is behind it.
+fn vlan__sends_frames_of_all_sizes() {
+    const PORT: u16 = 480;
+    let (mut from, mut to) = (in_vlan(1, 115), in_vlan(2, 115));
+    to.set_filter(&PortFilter::open(node(2), false)).expect("a filter");
+    let frames: Vec<_> = [60, 64, 511, 512, 513, 1513, 1514].map(|len| frame(len, PORT)).into();
+    let mut receive = || {
+        let mut come = Vec::new();
+        let mut take = |frame: &[u8]| come.push(frame.to_vec());
+        while to.receive_frames(64, &mut take).expect("they can be had").frames > 0 {}
+        come
+    };
+    for one in &frames {
+        send(&mut from, std::slice::from_ref(one));
+        assert!(receive() == [&one[..]], "{} bytes alone", one.len());
+    }
+    send(&mut from, &frames);
+    assert!(receive() == frames, "all at once");
 }

@@ -32,6 +32,7 @@ impl MirrorSource {
         let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
         self.ring.empty(until, &mut |copied| {
             take(&CapturedFrame {
+                vlan: None,
                 time: Duration::from_nanos(copied.time),
                 device: copied.device,
                 is_outgoing: true,

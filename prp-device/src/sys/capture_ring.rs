@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use libc::{sockaddr_ll, tpacket_block_desc, tpacket_hdr_v1, tpacket3_hdr};
 
+use prp_proto::hosts::Tag;
+
 use super::memory::SharedMemory;
 use super::packet::set;
 use crate::capture::CapturedFrame;
@@ -32,6 +34,9 @@ const HEADER: usize = offset_of!(tpacket_block_desc, hdr);
 
 /// Where a frame's header is followed by the address (`TPACKET_ALIGN`).
 const ADDRESS: usize = size_of::<tpacket3_hdr>().next_multiple_of(16);
+
+/// Where a frame's header says the tag that the kernel has taken off.
+const TAG: usize = offset_of!(tpacket3_hdr, hv1.tp_vlan_tci);
 
 /// The ring of one packet socket.
 #[derive(Debug)]
@@ -109,7 +114,10 @@ fn each_frame(block: &[u8], take: &mut dyn FnMut(&CapturedFrame<'_>)) {
         let begin =
             at + usize::from(u16::from_ne_bytes([*block.get(begin)?, *block.get(begin + 1)?]));
         let address = at + ADDRESS;
+        let has_tag = field(offset_of!(tpacket3_hdr, tp_status))? & libc::TP_STATUS_VLAN_VALID != 0;
+        let tag = field(TAG)?;
         let frame = CapturedFrame {
+            vlan: if has_tag { Tag::vlan_of(tag as u16) } else { None },
             time: Duration::new(seconds.into(), nanos),
             device: word(address + offset_of!(sockaddr_ll, sll_ifindex))?,
             is_outgoing: *block.get(address + offset_of!(sockaddr_ll, sll_pkttype))?
@@ -165,6 +173,23 @@ mod tests {
         });
         let time = |n| Duration::new(n, 7);
         assert_eq!(found, [(60, time(0)), (1514, time(1)), (1, time(2))]);
+    }
+
+    #[test]
+    fn each_frame__the_vlan_that_the_kernel_says() {
+        let mut bytes = block(&[60]);
+        let vlan = |bytes: &[u8]| {
+            let mut vlan = None;
+            each_frame(bytes, &mut |frame| vlan = frame.vlan);
+            vlan
+        };
+        bytes[48 + TAG..][..4].copy_from_slice(&0xa007_u32.to_ne_bytes());
+        assert_eq!(vlan(&bytes), None, "without a tag the field is undefined");
+        let status = 48 + offset_of!(tpacket3_hdr, tp_status);
+        bytes[status..status + 4].copy_from_slice(&libc::TP_STATUS_VLAN_VALID.to_ne_bytes());
+        assert_eq!(vlan(&bytes), Some(7));
+        bytes[48 + TAG..][..4].copy_from_slice(&0xa000_u32.to_ne_bytes());
+        assert_eq!(vlan(&bytes), None, "a priority is no VLAN");
     }
 
     #[test]

@@ -19,6 +19,13 @@ const SMALL: usize = 512;
 /// Pieces of a frame at most.
 pub(crate) const PIECES: usize = 4;
 
+/// Those of the system's at most: what goes before a frame, a tag in it, and its first piece in
+/// two.
+const VECTORS: usize = PIECES + 3;
+
+/// Bytes of a frame before its tag: its addresses.
+const BEFORE_TAG: usize = 12;
+
 /// `struct virtio_net_hdr`: what a socket with `PACKET_VNET_HDR` wants before a frame. All zeros
 /// leave everything to the kernel.
 #[repr(C)]
@@ -33,14 +40,19 @@ struct Prefix {
     csum_offset: u16,
 }
 
+/// Bytes of a [`Prefix`].
+const PREFIX: usize = size_of::<Prefix>();
+
 /// Scatter lists for `sendmmsg`, kept between calls so that sending allocates nothing.
 #[derive(Debug)]
 pub(crate) struct SendVec {
-    pieces: Box<[libc::iovec; MAX_BATCH * (PIECES + 1)]>,
+    pieces: Box<[libc::iovec; MAX_BATCH * VECTORS]>,
     /// Nothing but which pieces a frame has is ever written here.
     headers: Box<[libc::mmsghdr; MAX_BATCH]>,
     /// What goes before each frame, if anything does.
     prefixes: Option<Box<[Prefix; MAX_BATCH]>>,
+    /// What goes behind the addresses of each frame, if anything does.
+    tag: Option<Box<[u8; 4]>>,
     /// A small frame, put together.
     small: Vec<u8>,
     /// The kernel, or a filter of system calls, refuses the call for several at a time.
@@ -56,7 +68,7 @@ impl Default for SendVec {
         // SAFETY: all-zero bytes are valid for both: integers and null pointers.
         let (pieces, headers) =
             unsafe { (Box::new(std::mem::zeroed()), Box::new(std::mem::zeroed())) };
-        Self { pieces, headers, prefixes: None, small: Vec::new(), one_by_one: false }
+        Self { pieces, headers, prefixes: None, tag: None, small: Vec::new(), one_by_one: false }
     }
 }
 
@@ -65,6 +77,11 @@ impl SendVec {
     /// in one piece.
     pub(crate) fn in_one_piece() -> Self {
         Self { prefixes: Some(Box::new([Prefix::default(); MAX_BATCH])), ..Self::default() }
+    }
+
+    /// Puts `tag` behind the addresses of each frame from now on. They are within its first piece.
+    pub(crate) fn insert_tag(&mut self, tag: Option<[u8; 4]>) {
+        self.tag = tag.map(Box::new);
     }
 
     /// The first of `frames`, each given in pieces, ready to be sent.
@@ -77,16 +94,28 @@ impl SendVec {
             let begin = used;
             if let Some(prefixes) = &mut self.prefixes {
                 let prefix = &mut prefixes[count];
-                prefix.hdr_len = frame.iter().map(|piece| piece.len()).sum::<usize>() as u16;
+                let tag = self.tag.as_ref().map_or(0, |tag| tag.len());
+                let len = frame.iter().map(|piece| piece.len()).sum::<usize>() + tag;
+                prefix.hdr_len = len as u16;
                 self.pieces[used].iov_base = std::ptr::from_mut(prefix).cast();
-                self.pieces[used].iov_len = size_of::<Prefix>();
+                self.pieces[used].iov_len = PREFIX;
                 used += 1;
             }
-            for piece in frame.iter().filter(|piece| !piece.is_empty()) {
-                self.pieces[used].iov_base = piece.as_ptr().cast_mut().cast();
-                self.pieces[used].iov_len = piece.len();
-                used += 1;
+            let mut put = |piece: &[u8]| {
+                if !piece.is_empty() {
+                    self.pieces[used].iov_base = piece.as_ptr().cast_mut().cast();
+                    self.pieces[used].iov_len = piece.len();
+                    used += 1;
+                }
+            };
+            let [first, rest @ ..] = &frame;
+            match (&self.tag, first.split_at_checked(BEFORE_TAG)) {
+                (Some(tag), Some((addresses, behind))) => {
+                    [addresses, &tag[..], behind].into_iter().for_each(&mut put);
+                }
+                _ => put(first),
             }
+            rest.iter().for_each(|piece| put(piece));
             header.msg_hdr.msg_iov = &raw mut self.pieces[begin];
             header.msg_hdr.msg_iovlen = (used - begin) as _;
             count += 1;
@@ -109,10 +138,15 @@ impl SendVec {
         }
         self.small.clear();
         if self.prefixes.is_some() {
-            self.small.resize(size_of::<Prefix>(), 0);
+            self.small.resize(PREFIX, 0);
         }
         let used = frame.iter().filter(|piece| !piece.is_empty());
         used.for_each(|piece| self.small.extend_from_slice(piece));
+        if let Some(tag) = &self.tag {
+            let at =
+                self.small.len().min(BEFORE_TAG + self.prefixes.as_ref().map_or(0, |_| PREFIX));
+            drop(self.small.splice(at..at, **tag));
+        }
         // SAFETY: the bytes are readable and outlive the call, which writes nothing.
         let sent = unsafe {
             libc::syscall(

@@ -38,6 +38,18 @@ pub(crate) fn ignore_outgoing(fd: BorrowedFd<'_>) -> io::Result<()> {
     set(fd, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)
 }
 
+/// Has the card of device `index` pass every frame, for as long as the socket is on it: a card that
+/// sorts VLANs out drops those that no VLAN device is for, and ceases to when it passes all.
+pub(crate) fn pass_all_vlans(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    let membership = libc::packet_mreq {
+        mr_ifindex: index.cast_signed(),
+        mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
+}
+
 /// Whether frames are sent with a `virtio_net_hdr` before them, and come with one. Not to be
 /// changed while there is a ring.
 ///

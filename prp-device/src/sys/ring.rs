@@ -4,8 +4,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use prp_proto::hosts::Tag;
 use prp_proto::wire::ethernet_source;
 
 use super::memory::SharedMemory;
@@ -108,14 +109,24 @@ pub(crate) struct RxRing {
     map: Arc<Mapping>,
     /// Frames are shown that the kernel does not take for this machine's, too.
     shows_all: bool,
+    /// The VLAN of the frames that are shown; without one those are shown that have no tag.
+    vlan: Option<u16>,
+    /// Frames of other VLANs, since this was last asked.
+    other_vlan: AtomicU64,
 }
 
 impl RxRing {
-    /// Gives the socket a ring of at least `slots` slots that hold frames of up to `frame` bytes.
+    /// Gives the socket a ring of at least `slots` slots that hold frames of up to `frame` bytes,
+    /// of `vlan` only if that is given.
     ///
     /// # Errors
     /// `ENOMEM` and the like; the socket then works without a ring.
-    pub(crate) fn new(fd: BorrowedFd<'_>, frame: usize, slots: u32) -> io::Result<Self> {
+    pub(crate) fn new(
+        fd: BorrowedFd<'_>,
+        frame: usize,
+        slots: u32,
+        vlan: Option<u16>,
+    ) -> io::Result<Self> {
         // Whole cache lines, and no more: slots a power of two apart compete for the same part of a
         // cache.
         let slot = (frame + BEFORE_FRAME).next_multiple_of(CACHE_LINE).max(4 * CACHE_LINE);
@@ -147,13 +158,18 @@ impl RxRing {
             set(fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &none)?;
         }
         let map = Arc::new(Mapping { memory: memory?, slot, slots, next: AtomicU32::new(0) });
-        Ok(Self { map, shows_all: false })
+        Ok(Self { map, shows_all: false, vlan, other_vlan: AtomicU64::new(0) })
     }
 
     /// Shows what the kernel does not take for this machine's as well, from now on.
     #[cfg(feature = "raw")]
     pub(crate) fn show_all(&mut self) {
         self.shows_all = true;
+    }
+
+    /// Frames of other VLANs that came since the last call.
+    pub(crate) fn take_other_vlan(&self) -> u64 {
+        self.other_vlan.swap(0, Ordering::Relaxed)
     }
 
     /// A hint for other threads.
@@ -194,9 +210,14 @@ impl RxRing {
     /// drop others.
     fn show<'a>(&'a self, index: u32, take: impl FnOnce(&'a [u8])) -> Option<bool> {
         let bits = self.filled(index)?;
-        // A tag is said here only where the socket is for all EtherTypes: `device/filter` tells of
-        // the others.
-        if bits & libc::TP_STATUS_VLAN_VALID == 0 && (self.shows_all || self.is_for_us(index)) {
+        // A tag is said here only where the socket is for all EtherTypes, as that of a VLAN is:
+        // `filter` tells of the others.
+        let is_tagged = bits & libc::TP_STATUS_VLAN_VALID != 0;
+        let is_of_vlan = match self.vlan {
+            None => !is_tagged,
+            Some(vlan) => is_tagged && self.is_of_vlan(index, vlan),
+        };
+        if is_of_vlan && (self.shows_all || self.is_for_us(index)) {
             take(self.frame(index));
         }
         Some(bits & libc::TP_STATUS_LOSING != 0)
@@ -234,12 +255,28 @@ impl RxRing {
         address.sll_pkttype == libc::PACKET_HOST
     }
 
-    /// The frame in slot `index`, which is ours.
-    fn frame(&self, index: u32) -> &[u8] {
+    /// Whether the frame in slot `index`, which is ours and had a tag, is of `vlan`; counts it if
+    /// it is of another one.
+    fn is_of_vlan(&self, index: u32, vlan: u16) -> bool {
+        let of = Tag::vlan_of(self.header(index).tp_vlan_tci);
+        if of != Some(vlan) && of.is_some() {
+            self.other_vlan.fetch_add(1, Ordering::Relaxed);
+        }
+        of == Some(vlan)
+    }
+
+    /// What the kernel says of the frame in slot `index`, which is ours.
+    fn header(&self, index: u32) -> &libc::tpacket2_hdr {
         let slot = self.map.slot_at(index);
         // SAFETY: the slot is ours (status has TP_STATUS_USER), starts with a `tpacket2_hdr` and is
         // aligned for it; the kernel does not write to it until the status goes back.
-        let header = unsafe { slot.cast::<libc::tpacket2_hdr>().as_ref() };
+        unsafe { slot.cast::<libc::tpacket2_hdr>().as_ref() }
+    }
+
+    /// The frame in slot `index`, which is ours.
+    fn frame(&self, index: u32) -> &[u8] {
+        let slot = self.map.slot_at(index);
+        let header = self.header(index);
         let offset = usize::from(header.tp_mac).min(self.map.slot);
         let len = (header.tp_snaplen as usize).min(self.map.slot - offset);
         // SAFETY: `offset + len` is at most the slot's size, so the range lies inside the slot,

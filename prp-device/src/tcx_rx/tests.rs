@@ -23,7 +23,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Option<Self> {
-        let tcx_rx = TcxRx::new(0, MTU, ETHERTYPE, SLOTS).expect("memory");
+        let tcx_rx = TcxRx::new(0, MTU, &Framing::untagged(ETHERTYPE), SLOTS).expect("memory");
         tcx_rx.set_node(NodeId::new(NODE).expect("a node"));
         tcx_rx.own([Port::new(PORT)], true);
         match tcx_rx.load() {

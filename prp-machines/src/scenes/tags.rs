@@ -8,6 +8,12 @@ use crate::scenes::Scene;
 pub(super) const SCENES: fn() -> Vec<Scene> = || {
     vec![
         Scene::new("vlan", "both nodes on a VLAN device", vlan).core(),
+        Scene::new(
+            "vlan-prphosts",
+            "vlan= in the prphosts of one node, a VLAN device on the other",
+            vlan_prphosts,
+        )
+        .core(),
         Scene::new("vlan-other", "frames of another VLAN are not taken", vlan_other).core(),
         Scene::new("vlan-priority", "frames with a priority tag are taken", vlan_priority).core(),
     ]
@@ -17,6 +23,17 @@ fn vlan(lab: &mut Lab) -> Outcome {
     lab.on_both("ip link add link eth0 name eth0.7 type vlan id 7; ip link set eth0.7 up")?;
     lab.set_hosts_of_all(&lab.ethernet_hosts("eth0.7"))?;
     lab.transfer(5_000_000)
+}
+
+fn vlan_prphosts(lab: &mut Lab) -> Outcome {
+    lab.set_hosts(1, &lab.ethernet_hosts("eth0 vlan=7 priority=5"))?;
+    lab.on(2, "ip link add link eth0 name eth0.7 type vlan id 7; ip link set eth0.7 up")?;
+    lab.set_hosts(2, &lab.ethernet_hosts("eth0.7"))?;
+    lab.transfer(5_000_000)?;
+    // By prphosts on both: nothing has told the second card of the VLAN then.
+    lab.on(2, "ip link del eth0.7")?;
+    lab.set_hosts(2, &lab.ethernet_hosts("eth0 vlan=7"))?;
+    lab.transfer(2_000_000)
 }
 
 fn vlan_other(lab: &mut Lab) -> Outcome {

@@ -4,7 +4,7 @@ use core::fmt;
 use core::net::SocketAddr;
 use core::num::NonZeroU16;
 
-use super::Hosts;
+use super::{Hosts, Tag};
 use crate::addr::{LinkAddr, MacAddr, NodeId, UdpPeer};
 
 /// A node's line as stored. Its hops and names reach up to where the next entry's begin.
@@ -68,7 +68,7 @@ pub enum HopTarget<'a> {
     Direct {
         /// The address.
         mac: MacAddr,
-        /// This machine's device that reaches it.
+        /// This machine's device that reaches it, with its VLAN: see [`Hosts::devices`].
         device: &'a str,
     },
     /// To an IP address, and the node's own UDP port there.
@@ -116,6 +116,15 @@ impl<'a> Entry<'a> {
                 StoredTarget::Via(node) => HopTarget::Via(node),
             },
             metric: hop.metric,
+        })
+    }
+
+    /// The tag of the frames of each of [`Self::hops`].
+    pub(super) fn tags(self) -> impl Iterator<Item = Tag> + 'a {
+        let Self { hosts, entry } = self;
+        hosts.stored_hops(entry).iter().map(|hop| match hop.target {
+            StoredTarget::Direct { device, .. } => hosts.tags[device as usize],
+            StoredTarget::Udp { .. } | StoredTarget::Via(_) => Tag::default(),
         })
     }
 

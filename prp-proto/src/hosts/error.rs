@@ -66,6 +66,17 @@ pub enum HostsErrorKind {
     DeviceName,
     /// A metric is out of range or no number.
     Metric,
+    /// A VLAN is out of range or no number.
+    Vlan,
+    /// A priority is out of range or no number.
+    Priority,
+    /// Another line gives the same VLAN of the same device another priority.
+    PriorityOther {
+        /// The first line that names both.
+        first: u32,
+    },
+    /// `vlan=` or `priority=` is not behind a device.
+    LateTag,
     /// One line lists the same hop twice.
     HopAgain,
     /// A line lists more than [`MAX_HOPS`] hops.
@@ -147,9 +158,14 @@ impl fmt::Display for HostsErrorKind {
             Self::ZeroAddress | Self::GroupAddress => "the hardware address of one station",
             Self::DeviceName => "a device name of 1 to 15 bytes without `/`, `:` and `=`",
             Self::Metric => "a metric from 0 to 65535",
+            Self::Vlan => "a VLAN from 1 to 4094",
+            Self::Priority => "a priority from 0 to 7",
+            Self::PriorityOther { .. } => "one priority for a device, or for a VLAN of it",
             Self::HopAgain => "each next hop once",
             Self::TooManyHops => return write!(f, "at most {MAX_HOPS} next hops"),
-            Self::MissingComma | Self::Comma | Self::LateMetric => "a name or an option",
+            Self::MissingComma | Self::Comma | Self::LateMetric | Self::LateTag => {
+                "a name or an option"
+            }
             Self::NameCharacters => "a name of ASCII letters, digits, `-`, `_` and `.`",
             Self::NameNumber => "a name that is no number",
             Self::NameHyphen => "a name that does not begin with `-`",
@@ -192,6 +208,10 @@ impl HostsErrorKind {
             Self::MissingComma => "; a comma goes before a further next hop",
             Self::Comma => "; commas stand between next hops only",
             Self::LateMetric => "; a metric goes right behind its next hop",
+            Self::LateTag => "; `vlan=` and `priority=` go right behind their device",
+            Self::PriorityOther { first } => {
+                return write!(f, "; line {first} gives it another one, or none");
+            }
             Self::NameNumber => "; it would be read as a node number",
             Self::NameHyphen => "; commands would read it as an option",
             Self::NameReserved => "; both always mean the local node",

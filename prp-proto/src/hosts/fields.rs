@@ -84,6 +84,17 @@ pub(super) fn metric(word: &str) -> Result<u16, HostsErrorKind> {
     decimal(word).ok_or(HostsErrorKind::Metric)
 }
 
+/// The value of `vlan=` (SPEC PRP-HOSTS-17). 0 is no VLAN, and 4095 is reserved (IEEE 802.1Q).
+pub(super) fn vlan(word: &str) -> Result<u16, HostsErrorKind> {
+    decimal(word).filter(|vlan| (1..=4094).contains(vlan)).ok_or(HostsErrorKind::Vlan)
+}
+
+/// The value of `priority=` (SPEC PRP-HOSTS-17).
+pub(super) fn priority(word: &str) -> Result<u8, HostsErrorKind> {
+    let value = decimal(word).filter(|value| *value <= 7).ok_or(HostsErrorKind::Priority)?;
+    Ok(value as u8)
+}
+
 /// The value of the `mtu` option (SPEC PRP-HOSTS-8).
 pub(super) fn mtu(word: &str) -> Result<NonZeroU16, HostsErrorKind> {
     decimal(word).filter(|&mtu| mtu >= MIN_MTU).and_then(NonZeroU16::new).ok_or(HostsErrorKind::Mtu)

@@ -11,7 +11,8 @@ use hashbrown::HashTable;
 use super::error::{FoundText, HostsError, HostsErrorKind, HostsErrors};
 use super::graph::{Step, Visit, walk};
 use super::lexer::{Word, Words, column, lines};
-use super::{Hosts, MAX_FILE, MAX_HOPS, StoredHop, StoredTarget, fields};
+use super::tag::segment_name;
+use super::{Hosts, MAX_FILE, MAX_HOPS, StoredHop, StoredTarget, Tag, fields};
 use crate::addr::{NodeId, UDP_PORTS, UdpPeer};
 
 /// A line given up: what was wrong with it has been noted.
@@ -31,6 +32,8 @@ struct Parser {
     columns: Vec<u32>,
     /// Indices into `hosts.devices`, by hash.
     devices: HashTable<u32>,
+    /// The line that mentions each first, beside `hosts.devices`.
+    device_lines: Vec<u32>,
     /// Indices into `hosts.udp_peers`, by hash.
     udp_peers: HashTable<u16>,
     self_line: Option<Directive>,
@@ -170,8 +173,8 @@ impl Parser {
         }
     }
 
-    /// `via NODE [metric N]`, `ADDRESS DEVICE [metric N]` or `UDP-ADDRESS [metric N]`, and the word
-    /// that is node or address.
+    /// `via NODE [metric N]`, `ADDRESS DEVICE [vlan=N] [priority=N] [metric N]` or `UDP-ADDRESS
+    /// [metric N]`, and the word that is node or address.
     fn hop<'a>(&mut self, words: &mut Words<'a>) -> Result<(StoredHop, Word<'a>), LineRejected> {
         let mut word = words.next();
         let target = if word.text == "via" {
@@ -185,7 +188,9 @@ impl Parser {
             let mac = self.check(words, word, fields::mac(word.text))?;
             let name = words.next();
             let device = self.check(words, name, fields::device(name.text))?;
-            StoredTarget::Direct { mac, device: self.device(device) }
+            let (tag, last) = self.tag(words)?;
+            let device = self.device(device, tag);
+            StoredTarget::Direct { mac, device: self.check(words, last.unwrap_or(name), device)? }
         };
         let mut metric = 0;
         if words.peek().text == "metric" {
@@ -196,17 +201,41 @@ impl Parser {
         Ok((StoredHop { target, metric }, word))
     }
 
-    /// The number of `device`, which is new or known.
-    fn device(&mut self, device: &str) -> u32 {
+    /// `[vlan=N] [priority=N]` in any order, and the last word of it (SPEC PRP-HOSTS-17).
+    fn tag<'a>(&mut self, words: &mut Words<'a>) -> Result<(Tag, Option<Word<'a>>), LineRejected> {
+        let (mut vlan, mut priority, mut last) = (None, None, None);
+        while let Some((key @ ("vlan" | "priority"), value)) = words.peek().text.split_once('=') {
+            let word = words.next();
+            last = Some(word);
+            let is_again = if key == "vlan" { vlan.is_some() } else { priority.is_some() };
+            let read = if is_again {
+                Err(HostsErrorKind::OptionAgain)
+            } else if key == "vlan" {
+                fields::vlan(value).map(|value| vlan = Some(value))
+            } else {
+                fields::priority(value).map(|value| priority = Some(value))
+            };
+            self.check(words, word, read)?;
+        }
+        Ok((Tag::new(vlan.unwrap_or_default(), priority.unwrap_or_default()), last))
+    }
+
+    /// The number of `device` with the VLAN of `tag`, which is new or known; with one priority.
+    fn device(&mut self, device: &str, tag: Tag) -> Result<u32, HostsErrorKind> {
         let hash = |name: &str| FixedState::default().hash_one(name);
-        let devices = &mut self.hosts.devices;
-        if let Some(&known) = self.devices.find(hash(device), |&i| devices[i as usize] == device) {
-            return known;
+        let Hosts { devices, tags, .. } = &mut self.hosts;
+        let name = segment_name(device, tag);
+        if let Some(&known) = self.devices.find(hash(&name), |&i| devices[i as usize] == *name) {
+            let first = self.device_lines[known as usize];
+            let is_same = tags[known as usize] == tag;
+            return is_same.then_some(known).ok_or(HostsErrorKind::PriorityOther { first });
         }
         let number = devices.len() as u32;
-        devices.push(String::from(device));
-        self.devices.insert_unique(hash(device), number, |&i| hash(&devices[i as usize]));
-        number
+        devices.push(String::from(&*name));
+        tags.push(tag);
+        self.device_lines.push(self.line);
+        self.devices.insert_unique(hash(&name), number, |&i| hash(&devices[i as usize]));
+        Ok(number)
     }
 
     /// The number of an IP address, which is new or known.
@@ -236,6 +265,7 @@ impl Parser {
             let read = match word.text.split_once('=') {
                 Some(("mtu", _)) if mtu.is_some() => Err(HostsErrorKind::OptionAgain),
                 Some(("mtu", value)) => fields::mtu(value).map(|value| mtu = Some(value)),
+                Some(("vlan" | "priority", _)) => Err(HostsErrorKind::LateTag),
                 Some(_) => Err(HostsErrorKind::OptionName),
                 None => fields::name(word.text).and_then(|name| self.name(entry, name)),
             };

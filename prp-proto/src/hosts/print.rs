@@ -3,7 +3,7 @@
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 
-use super::{Entry, HopTarget, Hosts};
+use super::{Entry, HopTarget, Hosts, interface_name};
 use crate::wire;
 
 /// The whole file: parsing it again gives an equal `Hosts`.
@@ -32,10 +32,12 @@ fn write_udp(f: &mut fmt::Formatter<'_>, addr: SocketAddr) -> fmt::Result {
 impl fmt::Display for Entry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.node())?;
-        for (i, hop) in self.hops().enumerate() {
+        for (i, (hop, tag)) in self.hops().zip(self.tags()).enumerate() {
             f.write_str(if i == 0 { "  " } else { ", " })?;
             match hop.target {
-                HopTarget::Direct { mac, device } => write!(f, "{mac} {device}")?,
+                HopTarget::Direct { mac, device } => {
+                    write!(f, "{mac} {}{tag}", interface_name(device))?;
+                }
                 HopTarget::Udp(addr) => write_udp(f, addr)?,
                 HopTarget::Via(node) => write!(f, "via {node}")?,
             }

@@ -2,7 +2,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use super::{Entry, HopTarget, Hosts, LocalNodeError, is_local_name};
+use super::{Entry, HopTarget, Hosts, LocalNodeError, Tag, interface_name, is_local_name};
 use crate::addr::{MacAddr, NodeId};
 
 mod mistakes;
@@ -122,6 +122,37 @@ fn parse__hops_of_both_kinds_mix() {
 fn parse__devices_of_the_greatest_length() {
     let hosts = parse("1 02:00:00:00:00:01 enterprise-eth0, 02:00:00:00:00:01 \u{6f22}#");
     assert_eq!(hosts.devices().collect::<Vec<_>>(), ["enterprise-eth0", "\u{6f22}"]);
+}
+
+//= PRP-HOSTS-17, type=test
+#[test]
+fn parse__vlans_of_one_device_are_apart() {
+    let text = "\
+1 02:00:00:00:00:01 eth0 vlan=7, 02:00:00:00:00:01 eth0 priority=5 vlan=8 metric 3 router
+2 02:00:00:00:00:02 eth0 vlan=7
+3 02:00:00:00:00:03 eth0 vlan=8 priority=5
+4 02:00:00:00:00:04 eth0
+5 02:00:00:00:00:05 eth1 priority=1
+";
+    let hosts = parse(text);
+    let devices: Vec<_> = hosts.devices().collect();
+    assert_eq!(devices, ["eth0:vlan7", "eth0:vlan8", "eth0", "eth1"]);
+    let names: Vec<_> = devices.iter().map(|device| interface_name(device)).collect();
+    assert_eq!(names, ["eth0", "eth0", "eth0", "eth1"]);
+    let tags: Vec<_> = devices.iter().map(|device| hosts.tag(device).bytes()).collect();
+    let tag = |said: u8, vlan| Some([0x81, 0, said, vlan]);
+    assert_eq!(tags, [tag(0, 7), tag(0xa0, 8), None, tag(0x20, 0)]);
+    assert_eq!(hosts.tag("eth0:vlan8"), Tag::new(8, 5));
+    assert_eq!(hosts.tag("eth9"), Tag::default());
+    // Expect: what differs in a priority only is another file.
+    assert_ne!(parse(&text.replace("priority=1", "priority=2")), hosts);
+    insta::assert_snapshot!(hosts, @r"
+    1  02:00:00:00:00:01 eth0 vlan=7, 02:00:00:00:00:01 eth0 vlan=8 priority=5 metric 3  router
+    2  02:00:00:00:00:02 eth0 vlan=7
+    3  02:00:00:00:00:03 eth0 vlan=8 priority=5
+    4  02:00:00:00:00:04 eth0
+    5  02:00:00:00:00:05 eth1 priority=1
+    ");
 }
 
 //= PRP-HOSTS-9, type=test

@@ -1,5 +1,6 @@
 //! What this machine lacks of a prphosts that is in force on it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::path::Path;
 use prp_device::{DeviceState, device_states, list_interfaces};
 use prp_node::Explanation;
 use prp_proto::addr::NodeId;
-use prp_proto::hosts::{Entry, HopTarget, Hosts};
+use prp_proto::hosts::{Entry, HopTarget, Hosts, interface_name};
 
 use super::{Finding, MAX_NOTES};
 
@@ -113,9 +114,11 @@ impl Machine {
             problem.as_ref().is_some_and(|problem| problem.severity != Severity::Passing)
         };
         let all_lost = device_problems.iter().all(is_lost);
-        for DeviceProblem { what, fix, severity } in
-            device_problems.into_iter().flatten().take(MAX_NOTES)
-        {
+        // VLANs of one device share what is wrong with it.
+        let mut told = BTreeSet::new();
+        let is_new = |problem: &DeviceProblem| told.insert(problem.what.clone());
+        let device_problems = device_problems.into_iter().flatten().filter(is_new);
+        for DeviceProblem { what, fix, severity } in device_problems.take(MAX_NOTES) {
             let finding = Finding { fix: Some(fix), ..Finding::new(path, what) };
             let is_fault =
                 severity == Severity::Mistaken || severity == Severity::Unusable && all_lost;
@@ -129,13 +132,14 @@ impl Machine {
         }
         let own = hosts.entry(own).into_iter().flat_map(|entry| self.wrong_addresses(path, entry));
         found.faults.extend(own);
-        let present = hosts.devices().filter_map(|name| self.device(name)).filter(|d| !d.loopback);
-        found.present = present.map(|d| format!("{} {}", d.name, d.mac)).collect();
+        let present = hosts.devices().filter_map(|name| Some((name, self.device(name)?)));
+        let present = present.filter(|(_, device)| !device.loopback);
+        found.present = present.map(|(name, device)| format!("{name} {}", device.mac)).collect();
         found
     }
 
     fn device(&self, name: &str) -> Option<&DeviceState> {
-        self.devices.iter().find(|device| device.name == name)
+        self.devices.iter().find(|device| device.name == interface_name(name))
     }
 
     /// Whether no other node of `hosts` than node `own` is reached by a device of this machine, and
@@ -155,6 +159,7 @@ impl Machine {
     /// What keeps frames from going by the device called `name`.
     fn problem(&self, name: &str, lines: Lines<'_>) -> Option<DeviceProblem> {
         let Some(device) = self.device(name) else { return Some(self.absence(name, lines)) };
+        let name = interface_name(name);
         if device.loopback {
             return None;
         }
@@ -205,7 +210,8 @@ impl Machine {
     }
 
     /// There is no device called `name`, which is in `lines`.
-    fn absence(&self, name: &str, lines: Lines<'_>) -> DeviceProblem {
+    fn absence(&self, device: &str, lines: Lines<'_>) -> DeviceProblem {
+        let name = interface_name(device);
         let other = self.devices.iter().find(|d| d.alternatives.iter().any(|other| other == name));
         if let Some(device) = other {
             return DeviceProblem {
@@ -215,18 +221,18 @@ impl Machine {
             };
         }
         let what = format!("this machine has no device {name}");
-        if let Some(device) = self.that_is_meant(name, lines) {
+        if let Some(device) = self.that_is_meant(device, lines) {
             let fix = format!("write {}, which has the address of this node's line", device.name);
             return DeviceProblem { what, fix, severity: Severity::Mistaken };
         }
         let mut fix = self.names();
-        if lines.none_leads_out && lines.of_others().any(|(_, device)| device == name) {
+        if lines.none_leads_out && lines.of_others().any(|(_, other)| other == device) {
             fix.push_str(
                 "; the device in a line is this machine's, by which it reaches that node, and not \
                  the node's own",
             );
         }
-        if lines.of_others().any(|(entry, device)| device == name && entry.name().is_none()) {
+        if lines.of_others().any(|(entry, other)| other == device && entry.name().is_none()) {
             let text = format!("; if {name} is the node's name, a device has to be in front of it");
             fix.push_str(&text);
         }

@@ -4,7 +4,9 @@ use std::io;
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
-use prp_device::{Interface, KernelDevice, PacketDevice, RouterFilter, UdpDevice, Underlay};
+use prp_device::{
+    Framing, Interface, KernelDevice, PacketDevice, RouterFilter, UdpDevice, Underlay,
+};
 use prp_node::explained::{ExplainedError, Explanation};
 use prp_proto::device::Device;
 use prp_proto::hosts::UDP_DEVICE;
@@ -128,12 +130,14 @@ impl Daemon {
                 opened.push((ours, fd, Link::new(UDP_DEVICE, Box::new(io))));
                 continue;
             }
-            let device = PacketDevice::open(interface, hosts.ethertype())
-                .map_err(|e| explain(&e, interface))?;
+            let framing = Framing::of(hosts, &interface.name);
+            let device =
+                PacketDevice::open_for(interface, &framing).map_err(|e| explain(&e, interface))?;
             let ours = Device::new(interface.mac.into(), device.capabilities());
             let fd = device.as_fd().try_clone_to_owned()?;
             device.set_router_filter(&filter)?;
-            let link = Link::new(&interface.name, Box::new(device));
+            let mut link = Link::new(&interface.name, Box::new(device));
+            link.is_tagged = framing.tag().bytes().is_some();
             opened.push((ours, fd, link));
         }
         for (device, fd, link) in opened {

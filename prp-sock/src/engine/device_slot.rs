@@ -24,6 +24,8 @@ pub(crate) struct DeviceCounters {
     pub(crate) xdp_tx: u64,
     /// Frames that came in by the tcx receive path.
     pub(crate) tcx_rx: u64,
+    /// Frames of other VLANs than the device's.
+    pub(crate) other_vlan: u64,
     /// What a UDP socket counts besides.
     pub(crate) udp: Option<UdpCounters>,
 }
@@ -92,6 +94,7 @@ impl DeviceSlot {
         if let Some(kernel) = self.io.ethernet() {
             self.counters.xdp_tx += kernel.take_xdp_tx();
             self.counters.tcx_rx += kernel.take_tcx_rx();
+            self.counters.other_vlan += kernel.take_other_vlan();
         }
         self.counters
     }

@@ -106,6 +106,7 @@ impl Live {
             // What the loopback device sends comes in at once, and is shown then.
             if is_wanted && !(*loopback && frame.is_outgoing) {
                 packet.set(frame.time, name, frame.bytes, frame.len);
+                packet.vlan = packet.vlan.or(frame.vlan);
                 take(packet);
             }
         })?;

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use prp_device::raw::CaptureSocket;
 use prp_node::printable;
 use prp_proto::addr::Port;
+use prp_proto::hosts::Tag;
 use prp_proto::wire::{
     Control, ETHERNET_LEN, Flags, Frame, LivenessBlock, NodeBlock, Part, TrainTest,
 };
@@ -29,7 +30,9 @@ pub(super) struct Packet {
     pub(super) time: Duration,
     /// The device, if that is known.
     pub(super) device: String,
-    /// From the Ethernet header on, with zeros in place of what was not captured.
+    /// Its VLAN, if it had a tag that says one.
+    pub(super) vlan: Option<u16>,
+    /// From the Ethernet header on without a tag, with zeros in place of what was not captured.
     pub(super) bytes: Vec<u8>,
     /// How many of them were captured.
     pub(super) captured: usize,
@@ -120,6 +123,7 @@ struct PacketRow<'a> {
     /// Seconds since the beginning of 1970, UTC.
     time: f64,
     device: &'a str,
+    vlan: Option<u16>,
     carrier: &'static str,
     source_address: String,
     destination_address: String,
@@ -148,6 +152,7 @@ impl Packet {
     /// Makes it another one, in the same memory.
     pub(super) fn set(&mut self, time: Duration, device: &str, bytes: &[u8], len: usize) {
         self.time = time;
+        self.vlan = None;
         if self.device != device {
             self.device.clear();
             self.device.push_str(device);
@@ -165,6 +170,9 @@ impl Packet {
         let is_tagged = bytes.get(ADDRESSES..ETHERNET_LEN) == Some(&VLAN[..]);
         match bytes.split_at_checked(ADDRESSES + TAG).filter(|_| is_tagged) {
             Some((head, rest)) => {
+                if let [.., high, low] = *head {
+                    self.vlan = Tag::vlan_of(u16::from_be_bytes([high, low]));
+                }
                 self.bytes.extend_from_slice(&head[..ADDRESSES]);
                 self.bytes.extend_from_slice(rest);
             }
@@ -189,6 +197,9 @@ impl Packet {
         write!(text, "{hours:02}:{minutes:02}:{seconds:02}.{micros:06} ")?;
         if !self.device.is_empty() {
             write!(text, "{} ", printable(&self.device))?;
+        }
+        if let Some(vlan) = self.vlan {
+            write!(text, "vlan {vlan} ")?;
         }
         let (ends, bytes) = (&packet.ends, packet.bytes);
         match (&packet.content, ends) {
@@ -217,6 +228,7 @@ impl Packet {
         let row = PacketRow {
             time: self.time.as_secs_f64(),
             device: &self.device,
+            vlan: self.vlan,
             carrier: packet.ends.carrier(),
             source_address,
             destination_address,

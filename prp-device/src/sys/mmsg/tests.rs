@@ -36,6 +36,30 @@ fn sent(sender: &mut SendVec, frames: &[Vec<Vec<u8>>]) -> [Vec<Vec<u8>>; 2] {
 }
 
 #[test]
+fn insert_tag__behind_the_addresses_of_each_frame() {
+    let tag = [0x81, 0, 0xa0, 7];
+    let tagged = |frame: &Vec<Vec<u8>>| {
+        let whole = frame.concat();
+        [&whole[..12], &tag, &whole[12..]].concat()
+    };
+    let expected: Vec<_> = frames().iter().map(tagged).collect();
+    let mut sender = SendVec::default();
+    sender.insert_tag(Some(tag));
+    assert_eq!(sent(&mut sender, &frames()), [expected.clone(), expected.clone()]);
+    let mut sender = SendVec::in_one_piece();
+    sender.insert_tag(Some(tag));
+    for (at, datagrams) in sent(&mut sender, &frames()).into_iter().enumerate() {
+        for (datagram, expected) in datagrams.iter().zip(&expected) {
+            let (prefix, frame) = datagram.split_at(PREFIX);
+            assert_eq!(frame, expected, "{at}");
+            let head = u16::from_ne_bytes([prefix[2], prefix[3]]);
+            // What is copied leaves how to keep it to the kernel.
+            assert!(head == 0 || usize::from(head) == expected.len(), "{at}: {head}");
+        }
+    }
+}
+
+#[test]
 fn send__frames_whole_alone_and_together() {
     let whole: Vec<Vec<u8>> = frames().iter().map(|f| f.concat()).collect();
     assert_eq!(sent(&mut SendVec::default(), &frames()), [whole.clone(), whole]);

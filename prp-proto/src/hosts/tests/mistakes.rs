@@ -54,8 +54,12 @@ fn kinds(mistake: &HostsErrorKind) -> usize {
         | HostsErrorKind::UdpLinkLocal
         | HostsErrorKind::UdpPort => {}
         HostsErrorKind::UdpOverlap { .. } | HostsErrorKind::TooManyUdp => {}
+        HostsErrorKind::Vlan
+        | HostsErrorKind::Priority
+        | HostsErrorKind::PriorityOther { .. }
+        | HostsErrorKind::LateTag => {}
     }
-    38
+    42
 }
 
 /// A line with a mistake each, some with two.
@@ -99,6 +103,16 @@ const BAD_LINES: &[&str] = &[
     "20 udp:10.0.0.2:5300\n21 udp:10.0.0.2",
     "20 via",
     "20 via beta",
+    "20 02:00:00:00:00:01 eth0 vlan=0",
+    "20 02:00:00:00:00:01 eth0 vlan=4095",
+    "20 02:00:00:00:00:01 eth0 vlan=7 vlan=8",
+    "20 02:00:00:00:00:01 eth0 priority=8",
+    "20 02:00:00:00:00:01 eth0 priority=",
+    "20 02:00:00:00:00:09 eth0 priority=5",
+    "20 02:00:00:00:00:09 eth0 vlan=7\n21 02:00:00:00:00:0a eth0 priority=5 vlan=7",
+    "20 02:00:00:00:00:01 eth0 zeta vlan=7 priority=5",
+    "20 02:00:00:00:00:01 eth0 metric 3 vlan=7",
+    "20 udp:10.0.0.2 vlan=7",
     "20 via 2 metric",
     "20 via 2 metric 65536",
     "20 via 2 metric -1 zeta",
@@ -155,7 +169,7 @@ fn display__every_mistake() {
         // Expect: the example's seven lines come before the bad one.
         let text = [EXAMPLE.as_bytes(), bad, b"\n"].concat();
         let found = errors(&text);
-        assert_eq!(kinds(found.iter().next().unwrap().kind()), 38);
+        assert_eq!(kinds(found.iter().next().unwrap().kind()), 42);
         seen.extend(found.iter().map(|error| discriminant(error.kind())));
         writeln!(out, "{}\n{found}\n", shown.escape_debug()).unwrap();
     };
@@ -186,7 +200,7 @@ fn display__every_mistake() {
     }
     assert_eq!(
         distinct.len(),
-        37,
+        41,
         "a kind of mistake is not shown; of too many addresses tells another test"
     );
 }

@@ -17,9 +17,16 @@ fn arb_hop(nodes: Vec<u16>, index: usize) -> impl Strategy<Value = String> {
     // Few different ones among the many, so that nodes do share addresses and devices.
     let octets = prop_oneof![any::<[u8; 5]>(), (0..4u8).prop_map(|last| [0, 0xab, 0, 0, last])];
     let device = prop_oneof!["e[a-z0-9.@-]{0,14}", "eth[01]"];
-    let direct = (octets, device).prop_map(|(octets, device)| {
+    // One priority for each device or VLAN in all lines.
+    let tag = prop_oneof![3 => Just(0), 1 => 1..3u16, 1 => 1..4095u16];
+    let tag = tag.prop_map(|vlan| match vlan {
+        0 => String::new(),
+        _ if vlan % 2 == 0 => format!(" vlan={vlan} priority={}", vlan % 8),
+        _ => format!(" priority={}\tvlan={vlan}", vlan % 8),
+    });
+    let direct = (octets, device, tag).prop_map(|(octets, device, tag)| {
         let [a, b, c, d, e] = octets;
-        format!("02:{a:02x}:{b:02X}:{c:02x}:{d:02x}:{e:02x} {device}")
+        format!("02:{a:02x}:{b:02X}:{c:02x}:{d:02x}:{e:02x} {device}{tag}")
     });
     // Ports far enough from each other that those of nodes on one address do not overlap.
     let udp = (0..3u8, 0..3u16).prop_map(|(host, port)| match port {
@@ -88,7 +95,7 @@ fn arb_word() -> impl Strategy<Value = Vec<u8>> {
             &[
                 "1", "2", "3", "65535", "via", "metric", ",", "self", "ethertype", "0x88b6", "#", "\n",
                 "\n", "\n", "\r\n", "\r", "\t", "02:00:00:00:00:01", "ff:ff:ff:ff:ff:ff", "eth0",
-                "mtu=", "mtu=1500", "=", "alpha", "\u{feff}", "\u{a0}", "\u{e9}", "-", "\0",
+                "mtu=", "mtu=1500", "vlan=7", "priority=5", "=", "alpha", "\u{feff}", "\u{a0}", "\u{e9}", "-", "\0",
             ][..],
         ).prop_map(|word| word.as_bytes().to_vec()),
         1 => vec(any::<u8>(), 0..6),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use prp_proto::addr::{DeviceId, MacAddr, NodeId, Port};
 use prp_proto::device::Device;
 use prp_proto::event::Disposition;
+use prp_proto::hosts::{self, interface_name};
 use prp_proto::stats::DropReason;
 
 use super::Core;
@@ -80,9 +81,10 @@ impl Core {
                 (None, None) => LinkNews::Absent,
             };
             if let LinkNews::There(link) = news {
-                let other = carrier.name(link.index).filter(|now| now != name);
-                renamed |= slot.other_name.as_deref() != other;
-                slot.other_name = other.map(str::to_owned);
+                let other = carrier.name(link.index).filter(|now| *now != interface_name(name));
+                let other = other.map(|other| hosts::renamed(name, other));
+                renamed |= slot.other_name != other;
+                slot.other_name = other;
             }
             self.note_link(id, news);
         }

@@ -9,6 +9,7 @@ fn packet(device: &str, nanos: u64, bytes: &[u8]) -> Packet {
     Packet {
         time: Duration::from_nanos(nanos),
         device: device.into(),
+        vlan: None,
         bytes: bytes.into(),
         captured: bytes.len(),
     }
