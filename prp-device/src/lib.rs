@@ -18,6 +18,8 @@
 //! | `mirrors` | captures that get copies of what goes past their packet sockets |
 //! | `no_fast_paths` | in their place, in a build without the feature `fast-paths` |
 //! | `interface`, `device_state`, `carrier`, `ip_address` | devices, and what the kernel says of them |
+//! | `chains`, `qdiscs` | rules and filters of the kernel that see frames |
+//! | `card` | what the driver of a network card says of its settings |
 //! | `netlink` | questions to the kernel, and its answers |
 //! | [`assembler`] | eBPF programs, written as calls |
 //! | `cpu_contention` | whether other threads compete for the processor so much that polling does not pay |
@@ -33,6 +35,7 @@
 pub mod assembler;
 #[cfg(feature = "raw")]
 mod capture;
+mod card;
 mod carrier;
 mod chains;
 #[cfg(feature = "fast-paths")]
@@ -45,10 +48,10 @@ mod fast_path;
 #[cfg(feature = "fast-paths")]
 mod fast_path_state;
 mod filter;
+mod framing;
 #[cfg(feature = "testing")]
 mod idle_machine;
 mod interface;
-mod framing;
 mod ip_address;
 #[cfg(any(test, feature = "testing"))]
 mod limited_device;
@@ -61,6 +64,7 @@ mod no_fast_paths;
 mod packet;
 #[cfg(any(test, feature = "testing"))]
 mod pipe;
+mod qdiscs;
 #[cfg(feature = "raw")]
 pub mod raw;
 mod refusal;
@@ -76,11 +80,13 @@ mod xdp_tx;
 use std::io;
 use std::sync::Arc;
 
+pub use card::{CardSettings, Moderation};
 pub use carrier::{Carrier, LinkState};
 pub use chains::{ChainHook, DeviceChain, device_chains};
 pub use cpu_contention::CpuContention;
 pub use device_state::{DeviceState, device_of_socket, device_states};
 pub use filter::{PortFilter, RouterFilter};
+pub use framing::Framing;
 #[cfg(feature = "testing")]
 pub use idle_machine::assume_idle_machine;
 pub use interface::{
@@ -88,7 +94,6 @@ pub use interface::{
 };
 pub use ip_address::{IpAddress, ip_addresses};
 #[cfg(any(test, feature = "testing"))]
-pub use framing::Framing;
 pub use limited_device::LimitedDevice;
 pub use managed::Managed;
 #[cfg(not(feature = "fast-paths"))]
@@ -96,6 +101,7 @@ pub use no_fast_paths::{TcxRx, XdpTx};
 pub use packet::PacketDevice;
 #[cfg(any(test, feature = "testing"))]
 pub use pipe::PipeDevice;
+pub use qdiscs::devices_with_filters;
 pub use refusal::{Refusal, RefusalCounts};
 pub use sys::bpf::{FrameHook, FrameProgram, SharedWords};
 pub use sys::ring::RingPeek;
@@ -192,17 +198,17 @@ pub trait KernelDevice {
         Vec::new()
     }
 
-    /// The AF_XDP send path of the device.
-    fn xdp_tx(&self) -> Option<&Arc<XdpTx>>;
-
-    /// Where frames may come in past its socket, while a thread polls for them.
-    fn tcx_rx(&self) -> &Arc<TcxRx>;
-
     /// Frames of other VLANs than that of the socket, which no VLAN of prphosts is for, that came
     /// since the last call and were not taken. A socket without a VLAN does not see them.
     fn take_other_vlan(&self) -> u64 {
         0
     }
+
+    /// The AF_XDP send path of the device.
+    fn xdp_tx(&self) -> Option<&Arc<XdpTx>>;
+
+    /// Where frames may come in past its socket, while a thread polls for them.
+    fn tcx_rx(&self) -> &Arc<TcxRx>;
 
     /// Frames that took the AF_XDP send path since the last call.
     fn take_xdp_tx(&self) -> u64 {

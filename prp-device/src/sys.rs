@@ -7,6 +7,7 @@ pub(crate) mod bpf;
 #[cfg(feature = "raw")]
 pub(crate) mod capture_ring;
 pub(crate) mod datagram;
+pub(crate) mod ethtool;
 mod memory;
 #[cfg(any(feature = "raw", feature = "fast-paths"))]
 pub(crate) mod mirror_ring;

@@ -1,8 +1,10 @@
 //! `prp doctor`: what is wrong here, or on the way to a node, with its cause and what fixes it.
 
+mod card;
 mod devices;
 mod finding;
 mod hardware;
+mod latency;
 mod node_port;
 mod process;
 mod processes;
@@ -10,10 +12,11 @@ mod report;
 mod route;
 mod router;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use prp_node::counted;
+use prp_proto::hosts::interface_name;
 use prp_routed::check::{self, HostsScope};
 use prp_sock::HostsFile;
 use serde::Serialize;
@@ -33,6 +36,7 @@ use finding::{Finding, Kind, Severity};
   prp doctor                       this machine
   prp doctor beta                  and the way to node beta, where prp-routed runs
   prp doctor --all                 and the ways to all nodes of prphosts
+  prp doctor --latency beta        and what delays messages by microseconds
   prp doctor --json beta           for programs
   prp doctor beta --report file    for a bug report: what is found, and what it was found in
 "))]
@@ -46,6 +50,9 @@ pub(crate) struct DoctorArgs {
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
+    /// Also what delays messages by microseconds: processors that sleep, interrupts that wait
+    #[arg(long)]
+    latency: bool,
     /// No notes
     #[arg(short, long)]
     quiet: bool,
@@ -123,14 +130,18 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
         report.notes.iter().map(|n| Finding::of_check(Kind::Prphosts, Severity::Warning, n)),
     );
     let mut rest = router::findings();
+    if args.latency {
+        rest.extend(latency::findings(Path::new(hardware::SYSFS)));
+    }
     rest.extend(processes::findings());
     if let Ok(file) = hosts::load(&path) {
-        rest.extend(devices::findings(&file));
+        rest.extend(devices::findings(&file, args.latency));
         rest.extend(node_port::findings(&file));
         if is_udp || may_send {
             // A device by which nothing goes is the cause of all that is found of the nodes behind.
-            let is_faulty =
-                |device: &str| report.faults.iter().any(|fault| names(&fault.what, device));
+            let is_faulty = |device: &str| {
+                report.faults.iter().any(|fault| names(&fault.what, interface_name(device)))
+            };
             rest.extend(route::findings(&nodes(args, &file), &path, is_faulty));
         }
     }

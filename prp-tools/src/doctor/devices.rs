@@ -6,9 +6,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use prp_device::{
-    ChainHook, DeviceChain, DeviceState, IpAddress, device_chains, device_states, ip_addresses,
+    CardSettings, ChainHook, DeviceChain, DeviceState, IpAddress, device_chains, device_states,
+    devices_with_filters, ip_addresses,
 };
 use prp_node::printable;
+use prp_proto::hosts::interface_name;
 use prp_sock::{HostsFile, Resolver};
 
 use super::finding::{Finding, Kind};
@@ -27,7 +29,7 @@ const IPV6_HEADERS: u32 = 40 + 8;
 const SOCKETS: [&str; 4] = ["packet_rcv", "tpacket_rcv", "packet_rcv_fanout", "packet_rcv_spkt"];
 
 /// What is to be said of them.
-pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
+pub(super) fn findings(file: &HostsFile, latency: bool) -> Vec<Finding> {
     let states = device_states().unwrap_or_default();
     let counters = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let types = fs::read_to_string("/proc/thread-self/net/ptype").unwrap_or_default();
@@ -35,7 +37,10 @@ pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
     let own_mtu = local.and_then(|node| file.hosts().entry(node)?.mtu());
     // Only with CAP_NET_ADMIN.
     let chains = device_chains().unwrap_or_default();
-    let named = |state: &&DeviceState| file.hosts().devices().any(|name| name == state.name);
+    let filtered = devices_with_filters().unwrap_or_default();
+    let named = |state: &&DeviceState| {
+        file.hosts().devices().any(|name| interface_name(name) == state.name)
+    };
     let mut found = Vec::new();
     let devices: Vec<_> = states.iter().filter(named).filter(|state| !state.loopback).collect();
     for &state in &devices {
@@ -43,12 +48,14 @@ pub(super) fn findings(file: &HostsFile) -> Vec<Finding> {
         found.extend(of_queue(state));
         found.extend(of_kind(state));
         found.extend(of_counters(&counters, &state.name));
+        found.extend(of_filters(state, &filtered));
         found.extend(chains.iter().filter_map(|chain| of_chain(chain, &state.name)));
     }
     let own = local.map_or_else(Vec::new, |node| file.hosts().udp_addrs(node));
     let addresses = ip_addresses().unwrap_or_default();
     found.extend(own.iter().filter_map(|(own, _)| of_datagrams(*own, &addresses, &states)));
-    found.extend(hardware::findings(Path::new(hardware::SYSFS), &devices));
+    let settings = |name: &str| CardSettings::of(name).unwrap_or_default();
+    found.extend(hardware::findings(Path::new(hardware::SYSFS), &devices, settings, latency));
     found.extend(of_ethertype(&types, file.hosts().ethertype()));
     found
 }
@@ -120,6 +127,17 @@ fn of_chain(chain: &DeviceChain, name: &str) -> Option<Finding> {
     );
     let fix = format!("`nft list chain netdev {table} {chain}`: does it accept PRP's EtherType?");
     Some(Finding::warning(Kind::Filter, cause, &fix))
+}
+
+/// A device with a place for filters of tc, which is one of `filtered`.
+fn of_filters(state: &DeviceState, filtered: &[u32]) -> Option<Finding> {
+    let name = &state.name;
+    filtered.contains(&state.index).then(|| {
+        let cause = format!("{name} has a place for filters of tc, which may drop PRP's frames");
+        let fix =
+            format!("`tc filter show dev {name} ingress`, and `egress`: is one meant for them?");
+        Finding::note(Kind::Filter, cause, &fix)
+    })
 }
 
 /// By the text of /proc/net/ptype: a protocol of the kernel that takes frames of our type.
@@ -197,6 +215,14 @@ mod tests {
         let found = of_chain(&chain, "eth0").expect("it is at eth0");
         assert!(found.cause.contains("c\\n of table f, sees all that leaves by it"), "{found:?}");
         assert_eq!(of_chain(&chain, "eth1"), None);
+    }
+
+    #[test]
+    fn of_filters__of_tc() {
+        let eth0 = DeviceState { index: 7, ..eth0() };
+        assert_eq!(of_filters(&eth0, &[6, 8]), None);
+        let found = of_filters(&eth0, &[6, 7]).expect("it has one");
+        assert!(found.fix.is_some_and(|fix| fix.contains("tc filter show dev eth0 ingress")));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use prp_device::DeviceState;
+use prp_device::{CardSettings, DeviceState};
 
+use super::card;
 use super::finding::{Finding, Kind};
 
 /// Where sysfs is mounted.
@@ -24,25 +25,54 @@ const CLOUDS: [(&str, &str, &str); 3] = [
     ("chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77", "Microsoft Azure"),
 ];
 
-/// What is to be said of the cards of `devices`, and of the machine if one has a card.
-pub(super) fn findings(sysfs: &Path, devices: &[&DeviceState]) -> Vec<Finding> {
+/// Virtual machines whose switch drops frames from other addresses than the machine's own, by the
+/// same, and the setting that lets them pass.
+const GUESTS: [(&str, &str, &str, &str); 3] = [
+    ("sys_vendor", "VMware, Inc.", "VMware", "allow forged transmits and promiscuous mode"),
+    ("product_name", "Virtual Machine", "Hyper-V", "allow MAC address spoofing"),
+    ("product_name", "VirtualBox", "VirtualBox", "allow promiscuous mode"),
+];
+
+/// Virtual devices whose frames may have another address than the card below them.
+const WITH_OTHER_ADDRESSES: [&str; 3] = ["bridge", "macvlan", "openvswitch"];
+
+/// Counters of frames for which a card or its driver had no room.
+const RING_DROPS: [&str; 3] = ["rx_missed_errors", "rx_fifo_errors", "rx_over_errors"];
+
+/// What is to be said of the cards of `devices`, and of the machine if one has a card. `settings`
+/// has what the driver of a card says; `latency` matters.
+pub(super) fn findings(
+    sysfs: &Path,
+    devices: &[&DeviceState],
+    settings: impl Fn(&str) -> CardSettings,
+    latency: bool,
+) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut has_card = false;
     for state in devices {
         let folder = sysfs.join("class/net").join(&state.name);
-        if is_card(&folder, state) {
+        if !is_of(&folder, state) {
+            continue;
+        }
+        found.extend(of_bond(&folder.join("bonding"), &state.name));
+        if folder.join("device").exists() {
             has_card = true;
+            let settings = settings(&state.name);
             found.extend(of_card(&folder, &state.name));
+            found.extend(of_ring(&folder.join("statistics"), &state.name, &settings));
+            found.extend(card::findings(&state.name, &settings, latency));
         }
     }
-    found.extend(of_cloud(&sysfs.join("class/dmi/id")).filter(|_| has_card));
+    let firmware = sysfs.join("class/dmi/id");
+    found.extend(of_cloud(&firmware).filter(|_| has_card));
+    found.extend(devices.iter().find_map(|state| of_guest(&firmware, state)));
     found
 }
 
-/// Whether `folder` is of this device, and the device is hardware: sysfs shows the devices of the
-/// network namespace in which it was mounted.
-fn is_card(folder: &Path, state: &DeviceState) -> bool {
-    word(folder, "ifindex") == Some(state.index.to_string()) && folder.join("device").exists()
+/// Whether `folder` is of this device: sysfs shows the devices of the network namespace in which it
+/// was mounted.
+fn is_of(folder: &Path, state: &DeviceState) -> bool {
+    word(folder, "ifindex") == Some(state.index.to_string())
 }
 
 fn of_card(folder: &Path, name: &str) -> Vec<Finding> {
@@ -66,6 +96,61 @@ fn of_card(folder: &Path, name: &str) -> Vec<Finding> {
     found
 }
 
+/// Frames that came and found no room.
+fn of_ring(statistics: &Path, name: &str, settings: &CardSettings) -> Option<Finding> {
+    let count = |file: &&str| word(statistics, file)?.parse::<u64>().ok();
+    // A driver may count one frame by several of them.
+    let lost = RING_DROPS.iter().filter_map(count).max().filter(|lost| *lost > 0)?;
+    let cause = format!("{name} has lost {lost} received frames for want of room in its ring");
+    let fix = match settings.rx_ring {
+        Some((now, most)) if now < most => format!("`ethtool -G {name} rx {most}`; it has {now}"),
+        _ => format!("`ethtool -S {name}` says which queue; `ethtool -g {name}` its size"),
+    };
+    Some(Finding::warning(Kind::RingDrops, cause, &fix))
+}
+
+/// A bond, by how it spreads frames.
+fn of_bond(bonding: &Path, name: &str) -> Option<Finding> {
+    let mode = word(bonding, "mode")?;
+    let mode = mode.split_whitespace().next()?;
+    match mode {
+        "balance-rr" => {
+            let cause = format!(
+                "{name} is a bond in mode {mode}, which sends the frames of one stream by all of its \
+                 ports in turn: they overtake each other"
+            );
+            let fix = "mode active-backup or 802.3ad, or a way for each port in prphosts";
+            Some(Finding::warning(Kind::Bond, cause, fix))
+        }
+        "802.3ad" | "balance-xor" => {
+            let cause = format!(
+                "{name} is a bond in mode {mode}: all frames to a node go by one of its ports, as \
+                 they are not of IP"
+            );
+            let fix = "`udp:ADDRESS` in prphosts, with xmit_hash_policy layer3+4; or a way for each \
+                       port";
+            Some(Finding::note(Kind::Bond, cause, fix))
+        }
+        _ => None,
+    }
+}
+
+/// A virtual machine whose switch may drop what `state` sends.
+fn of_guest(firmware: &Path, state: &DeviceState) -> Option<Finding> {
+    let kind = state.kind.as_deref().filter(|kind| WITH_OTHER_ADDRESSES.contains(kind))?;
+    let is_here = |(file, text, ..): &&(&str, &str, &str, &str)| {
+        word(firmware, file).as_deref() == Some(text)
+    };
+    let (_, _, whose, setting) = GUESTS.iter().find(is_here)?;
+    let name = &state.name;
+    let cause = format!(
+        "{name} is a {kind} in a virtual machine of {whose}, which drops frames from an address that \
+         is not the machine's own"
+    );
+    let fix = format!("{setting} for this machine's port, or name the machine's card in prphosts");
+    Some(Finding::note(Kind::Hypervisor, cause, &fix))
+}
+
 fn of_cloud(table: &Path) -> Option<Finding> {
     let is_there =
         |(file, text, _): &&(&str, &str, &str)| word(table, file).as_deref() == Some(text);
@@ -82,6 +167,7 @@ fn word(folder: &Path, file: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::finding::Severity;
 
     /// A tree like sysfs with a device `eth0` of number 7, and these files.
     fn planted(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -95,10 +181,20 @@ mod tests {
         folder
     }
 
+    /// What is found of a device `eth0` with these files.
+    fn found(files: &[(&str, &str)], state: DeviceState, settings: CardSettings) -> Vec<Finding> {
+        let eth0 = DeviceState { name: "eth0".into(), ..state };
+        findings(planted(files).path(), &[&eth0], |_| settings, false)
+    }
+
     fn kinds(files: &[(&str, &str)], index: u32) -> Vec<Kind> {
-        let eth0 = DeviceState { name: "eth0".into(), index, ..DeviceState::default() };
-        let found = findings(planted(files).path(), &[&eth0]);
+        let eth0 = DeviceState { index, ..DeviceState::default() };
+        let found = found(files, eth0, CardSettings::default());
         found.iter().map(|finding| finding.kind).collect()
+    }
+
+    fn of_kind(kind: &str) -> DeviceState {
+        DeviceState { index: 7, kind: Some(kind.into()), ..DeviceState::default() }
     }
 
     const CARD: (&str, &str) = ("class/net/eth0/device/vendor", "0x8086\n");
@@ -124,6 +220,44 @@ mod tests {
         let azure = ("class/dmi/id/chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77\n");
         assert_eq!(kinds(&[CARD, azure], 7), [Kind::Cloud]);
         assert_eq!(kinds(&[CARD, ("class/dmi/id/sys_vendor", "QEMU\n")], 7), []);
+    }
+
+    #[test]
+    fn findings__frames_that_found_no_room() {
+        let missed = |count| [CARD, ("class/net/eth0/statistics/rx_missed_errors", count)];
+        assert_eq!(kinds(&missed("0\n"), 7), []);
+        assert_eq!(kinds(&missed("9\n"), 7), [Kind::RingDrops]);
+        let settings = CardSettings { rx_ring: Some((256, 4096)), ..CardSettings::default() };
+        let eth0 = DeviceState { index: 7, ..DeviceState::default() };
+        let found = found(&missed("9\n"), eth0, settings);
+        assert!(found[0].cause.contains("lost 9 received frames"), "{}", found[0]);
+        let fix = found[0].fix.as_deref().expect("a fix");
+        assert_eq!(fix, "`ethtool -G eth0 rx 4096`; it has 256");
+    }
+
+    #[test]
+    fn findings__a_bond_by_its_mode() {
+        let mode = |mode| {
+            let files = [("class/net/eth0/bonding/mode", mode)];
+            let found = found(&files, of_kind("bond"), CardSettings::default());
+            found.into_iter().map(|found| (found.kind, found.severity)).collect::<Vec<_>>()
+        };
+        assert_eq!(mode("active-backup 1\n"), []);
+        assert_eq!(mode("balance-rr 0\n"), [(Kind::Bond, Severity::Warning)]);
+        assert_eq!(mode("802.3ad 4\n"), [(Kind::Bond, Severity::Note)]);
+        assert_eq!(mode("balance-xor 2\n"), [(Kind::Bond, Severity::Note)]);
+    }
+
+    #[test]
+    fn findings__a_virtual_switch_that_knows_the_machines_address_only() {
+        let vmware = ("class/dmi/id/sys_vendor", "VMware, Inc.\n");
+        assert_eq!(kinds(&[CARD, vmware], 7), [], "its own card");
+        let found = |files: &[_], kind| found(files, of_kind(kind), CardSettings::default());
+        let bridge = found(&[vmware], "bridge");
+        assert_eq!(bridge[0].kind, Kind::Hypervisor);
+        assert!(bridge[0].fix.as_deref().is_some_and(|fix| fix.contains("forged transmits")));
+        assert_eq!(found(&[vmware], "veth"), []);
+        assert_eq!(found(&[("class/dmi/id/sys_vendor", "QEMU\n")], "bridge"), []);
     }
 
     #[test]

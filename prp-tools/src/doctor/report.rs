@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, io};
 
-use prp_device::{DeviceState, device_chains, device_states};
+use prp_device::{CardSettings, DeviceState, device_chains, device_states};
 use prp_node::{RunDir, printable, printable_path};
 use prp_routed::control::ask;
 use prp_routed::report::Question;
@@ -112,5 +112,9 @@ fn device(state: &DeviceState) -> String {
     };
     let master = master.map_or_else(|| "-".into(), |index| index.to_string());
     let (kind, qdisc) = (word(kind), word(qdisc));
-    format!("{index}: {name} {mac} {state} mtu {mtu} qdisc {qdisc} kind {kind} master {master}\n")
+    let settings = CardSettings::of(name).unwrap_or_default();
+    format!(
+        "{index}: {name} {mac} {state} mtu {mtu} qdisc {qdisc} kind {kind} master {master} \
+         {settings:?}\n"
+    )
 }
