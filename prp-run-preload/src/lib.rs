@@ -1,0 +1,22 @@
+//! `libprp_run_preload.so`, which `prp run` preloads: it replaces the calls of the C library that
+//! make and name connections, so that those to nodes of PRP are made by the holder (docs/run.md).
+//!
+//! | functions | replacement |
+//! | --- | --- |
+//! | `connect` | to a node: the holder's pair takes the place of the socket |
+//! | `accept`, `accept4` | a connection from the holder: its pair takes the place of the socket |
+//! | `bind`, `listen` | the holder listens on the same port of PRP |
+//! | `getsockname`, `getpeername`, `getsockopt`, `setsockopt` | of a pair: as of a TCP socket |
+//! | `getaddrinfo`, `gethostbyname` and its kin | names of nodes |
+//! | `epoll_ctl` | notes which sets there are |
+//!
+//! Nothing here holds a lock, allocates, or keeps a descriptor open. System calls are made
+//! directly, but for those that the program itself has asked for: these go to the next library.
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic where nothing can be written"
+)]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod sys;

@@ -1,0 +1,195 @@
+//! System calls without the functions of the C library, which other libraries may have replaced.
+
+use std::ffi::{c_int, c_long};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A number of errno.
+pub(super) type Errno = c_int;
+
+/// The number of errno that the last call of this thread has set.
+pub(super) fn errno() -> Errno {
+    // SAFETY: the place of `errno` of this thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets errno, and returns -1.
+pub(super) fn fail(number: Errno) -> c_int {
+    // SAFETY: the place of `errno` of this thread.
+    unsafe { *libc::__errno_location() = number };
+    -1
+}
+
+/// Turns what a system call returned into a result.
+fn checked(answer: c_long) -> Result<c_long, Errno> {
+    if answer < 0 { Err(errno()) } else { Ok(answer) }
+}
+
+/// Returns a socket.
+pub(super) fn socket(family: c_int, kind: c_int) -> Result<OwnedFd, Errno> {
+    // SAFETY: no memory is involved.
+    let fd = checked(unsafe { libc::syscall(libc::SYS_socket, family, kind, 0) })?;
+    // SAFETY: the kernel has just made this descriptor.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as c_int) })
+}
+
+/// Connects a socket to the abstract name `name` of a Unix socket.
+pub(super) fn connect_unix(socket: &OwnedFd, name: &[u8]) -> Result<(), Errno> {
+    // SAFETY: all zeros is a value of this type.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (to, byte) in address.sun_path.iter_mut().skip(1).zip(name) {
+        *to = *byte as _;
+    }
+    let len = std::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len();
+    // SAFETY: the address lives for as long as the call, and has more than `len` bytes.
+    let done =
+        unsafe { libc::syscall(libc::SYS_connect, socket.as_raw_fd(), &raw const address, len) };
+    checked(done).map(drop)
+}
+
+/// Reads the address of a socket by `getsockname`; how many of its bytes there are.
+pub(super) fn local_address(
+    fd: c_int,
+    address: &mut libc::sockaddr_storage,
+) -> Result<usize, Errno> {
+    let mut len = size_of_val(address) as libc::socklen_t;
+    // SAFETY: the address has the bytes that `len` says.
+    checked(unsafe { libc::syscall(libc::SYS_getsockname, fd, &raw mut *address, &raw mut len) })?;
+    Ok(len as usize)
+}
+
+/// Reads an option of a socket.
+pub(super) fn option<T>(fd: c_int, level: c_int, name: c_int, value: &mut T) -> Result<(), Errno> {
+    let mut len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the value has the bytes that `len` says; the options that are read here are plain
+    // numbers.
+    let done = unsafe {
+        libc::syscall(libc::SYS_getsockopt, fd, level, name, &raw mut *value, &raw mut len)
+    };
+    checked(done).map(drop)
+}
+
+/// Reads an option of `SOL_SOCKET` that is a number.
+pub(super) fn number_option(fd: c_int, name: c_int) -> Result<c_int, Errno> {
+    let mut value = 0;
+    option(fd, libc::SOL_SOCKET, name, &mut value).map(|()| value)
+}
+
+/// Sets an option of `SOL_SOCKET`.
+pub(super) fn set_option<T>(fd: c_int, name: c_int, value: &T) -> Result<(), Errno> {
+    let len = size_of::<T>();
+    // SAFETY: the value has the bytes that `len` says.
+    let done = unsafe {
+        libc::syscall(libc::SYS_setsockopt, fd, libc::SOL_SOCKET, name, &raw const *value, len)
+    };
+    checked(done).map(drop)
+}
+
+/// Calls fcntl(2) with a number.
+pub(super) fn fcntl(fd: c_int, command: c_int, argument: c_int) -> Result<c_int, Errno> {
+    // SAFETY: the commands that are used here take no pointer.
+    checked(unsafe { libc::syscall(libc::SYS_fcntl, fd, command, argument) }).map(|n| n as c_int)
+}
+
+/// Puts `from` in the place of the descriptor `to`.
+pub(super) fn dup3(from: &OwnedFd, to: c_int, flags: c_int) -> Result<(), Errno> {
+    // SAFETY: no memory is involved.
+    checked(unsafe { libc::syscall(libc::SYS_dup3, from.as_raw_fd(), to, flags) }).map(drop)
+}
+
+/// Closes the descriptor that a call has just returned to this library, and to nobody else.
+pub(super) fn close(fd: c_int) {
+    // SAFETY: no memory is involved.
+    let _ = unsafe { libc::syscall(libc::SYS_close, fd) };
+}
+
+/// Sends bytes.
+pub(super) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+    let none = std::ptr::null::<libc::sockaddr>();
+    // SAFETY: the bytes live for as long as the call.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            socket.as_raw_fd(),
+            bytes.as_ptr(),
+            bytes.len(),
+            libc::MSG_NOSIGNAL,
+            none,
+            0,
+        )
+    };
+    checked(sent).map(|count| count as usize)
+}
+
+/// Receives bytes, and a descriptor if one comes along.
+pub(super) fn receive(
+    socket: &OwnedFd,
+    bytes: &mut [u8],
+) -> Result<(usize, Option<OwnedFd>), Errno> {
+    /// Room for the header and a descriptor, with the alignment of a header.
+    const ROOM: usize = 4;
+    let mut control = [0_usize; ROOM];
+    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // SAFETY: all zeros is a value of this type.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the message and what it points to live for as long as the call.
+    let count = checked(unsafe {
+        libc::syscall(
+            libc::SYS_recvmsg,
+            socket.as_raw_fd(),
+            &raw mut message,
+            libc::MSG_CMSG_CLOEXEC,
+        )
+    })?;
+    // SAFETY: the kernel has written the control messages, and a descriptor that is this process's
+    // from now on.
+    let fd = unsafe {
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        let is_fd = !header.is_null()
+            && (*header).cmsg_level == libc::SOL_SOCKET
+            && (*header).cmsg_type == libc::SCM_RIGHTS;
+        is_fd
+            .then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(header).cast::<c_int>().read_unaligned()))
+    };
+    Ok((count as usize, fd))
+}
+
+/// Opens a file for reading.
+pub(super) fn open(path: &std::ffi::CStr) -> Result<OwnedFd, Errno> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: the path is a string of C.
+    let fd = checked(unsafe {
+        libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0)
+    })?;
+    // SAFETY: the kernel has just made this descriptor.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as c_int) })
+}
+
+/// Reads bytes of a file.
+pub(super) fn read(file: &OwnedFd, bytes: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the bytes live for as long as the call.
+    let count = checked(unsafe {
+        libc::syscall(libc::SYS_read, file.as_raw_fd(), bytes.as_mut_ptr(), bytes.len())
+    })?;
+    Ok(count as usize)
+}
+
+/// Calls epoll_ctl(2).
+pub(super) fn epoll_ctl(set: c_int, operation: c_int, fd: c_int, event: &mut libc::epoll_event) {
+    // SAFETY: the event lives for as long as the call.
+    let _ = unsafe { libc::syscall(libc::SYS_epoll_ctl, set, operation, fd, &raw mut *event) };
+}
+
+/// Returns the inode of a descriptor.
+pub(super) fn inode(fd: c_int) -> Option<u64> {
+    // SAFETY: all zeros is a value of this type.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the C library's `fstat` is no call of sockets that anybody replaces, and fills in its
+    // own structure.
+    let done = unsafe { libc::fstat(fd, &raw mut stat) };
+    (done == 0).then_some(stat.st_ino)
+}

@@ -1,0 +1,143 @@
+//! Connecting.
+
+use std::ffi::c_int;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use libc::{sockaddr, socklen_t};
+use prp_run::{Answer, Request, RequestKind, Settings};
+
+use super::address::{self, RawAddress};
+use super::call::{self, fail};
+use super::holder::{self, Unanswered};
+use super::pair;
+use super::process::{note_tcp, settings};
+use super::real;
+
+/// Connects to a node over PRP, and to all else as before.
+///
+/// # Safety
+/// As for `connect`.
+pub(super) unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int {
+    // SAFETY: as the caller says.
+    let peer = unsafe { address::read(address, len as usize) };
+    // SAFETY: as the caller says.
+    let plain = || unsafe { real::connect(fd, address, len) };
+    let (Some(settings), Some(peer)) = (settings(), peer) else { return plain() };
+    if pair::name_of(fd).is_some() {
+        return again(settings, fd);
+    }
+    let Some(node) = settings.mapping.node(peer.ip()) else {
+        let done = plain();
+        if settings.is_reported && is_under_way(done) && address::is_tcp(fd) {
+            note_tcp(settings, false);
+        }
+        return done;
+    };
+    if !address::is_tcp(fd) {
+        return plain();
+    }
+    match by_holder(settings, fd, node, peer) {
+        Ok(done) => done,
+        Err(answer) => fall_back(settings, fd, peer, &answer, plain),
+    }
+}
+
+/// Whether `connect` has returned that the connection is there, or is to come.
+fn is_under_way(done: c_int) -> bool {
+    done == 0 || call::errno() == libc::EINPROGRESS
+}
+
+/// Connects by the holder. Returns the answer if that has failed, and TCP may do better.
+fn by_holder(settings: &Settings, fd: c_int, node: u16, peer: SocketAddr) -> Result<c_int, Answer> {
+    let no_holder = Answer::failed(libc::ENETUNREACH);
+    let flags = call::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0);
+    let is_nonblocking = flags & libc::O_NONBLOCK != 0;
+    let kind = if is_nonblocking { RequestKind::ConnectNonblocking } else { RequestKind::Connect };
+    let mut request = Request::new(kind, settings.token);
+    (request.node, request.port) = (node, peer.port());
+    request.local_port = address::local(fd).map_or(0, |local| local.port());
+    (request.ip, request.is_ip6) = octets(peer.ip());
+    let wait = if is_nonblocking { holder::SOON } else { holder::CONNECTING };
+    let (answer, end) = match holder::ask(settings, &request, wait) {
+        Ok(answered) => answered,
+        Err(Unanswered::Interrupted) => return Ok(fail(libc::EINTR)),
+        Err(Unanswered::NoHolder) => return Err(no_holder),
+    };
+    let Some(end) = end else { return Err(answer) };
+    match pair::place(fd, &end) {
+        Ok(()) if is_nonblocking => Ok(fail(libc::EINPROGRESS)),
+        Ok(()) => Ok(0),
+        Err(errno) => Err(Answer::failed(errno)),
+    }
+}
+
+/// Connects over TCP where that has a way to the node, and may be taken.
+fn fall_back(
+    settings: &Settings,
+    fd: c_int,
+    peer: SocketAddr,
+    answer: &Answer,
+    plain: impl FnOnce() -> c_int,
+) -> c_int {
+    let errno = if answer.errno == 0 { libc::EMFILE } else { answer.errno };
+    if settings.is_required {
+        return fail(errno);
+    }
+    let done = if settings.mapping.is_of_tcp_too(peer.ip()) {
+        plain()
+    } else if answer.ip != [0; 4] {
+        let ip = Ipv4Addr::from(answer.ip);
+        let ip = if peer.is_ipv4() { IpAddr::V4(ip) } else { ip.to_ipv6_mapped().into() };
+        let other = RawAddress::new(SocketAddr::new(ip, peer.port()));
+        // SAFETY: the address lives for as long as the call.
+        unsafe { real::connect(fd, other.as_ptr(), other.len()) }
+    } else {
+        return fail(errno);
+    };
+    if is_under_way(done) {
+        note_tcp(settings, true);
+    }
+    done
+}
+
+/// Answers a program that calls `connect` once more for a connection of PRP.
+fn again(settings: &Settings, fd: c_int) -> c_int {
+    if pair::is_pending(fd) {
+        return fail(libc::EALREADY);
+    }
+    match failure(settings, fd) {
+        0 => fail(libc::EISCONN),
+        errno => fail(errno),
+    }
+}
+
+/// Returns why the connection of the pair has failed, once, and 0 if it has not.
+fn failure(settings: &Settings, fd: c_int) -> c_int {
+    match call::number_option(fd, libc::SO_ERROR) {
+        Ok(libc::ECONNRESET) => reason(settings, fd),
+        _ => 0,
+    }
+}
+
+/// Returns why the kernel says of the pair that it was reset.
+pub(super) fn reason(settings: &Settings, fd: c_int) -> c_int {
+    let Some(name) = pair::name_of(fd) else { return libc::ECONNRESET };
+    let mut request = Request::new(RequestKind::Reason, settings.token);
+    request.number = name.number;
+    match holder::ask_soon(settings, &request) {
+        Some((Answer { errno, .. }, _)) if errno != 0 => errno,
+        _ => libc::ECONNRESET,
+    }
+}
+
+/// Returns an address as a request has it: its bytes, and whether it is of IPv6.
+pub(super) fn octets(ip: IpAddr) -> ([u8; 16], bool) {
+    match ip {
+        IpAddr::V4(ip) => {
+            let mut bytes = [0; 16];
+            bytes[..4].copy_from_slice(&ip.octets());
+            (bytes, false)
+        }
+        IpAddr::V6(ip) => (ip.octets(), true),
+    }
+}

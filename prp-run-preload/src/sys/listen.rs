@@ -1,0 +1,205 @@
+//! Listening and accepting.
+
+use std::ffi::c_int;
+use std::mem::zeroed;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use libc::{sockaddr, socklen_t};
+use prp_run::{Answer, BELL, Carriers, OWN_ONLY, PRP_ONLY, Request, RequestKind, Settings};
+
+use super::address::{self, RawAddress};
+use super::call::{self, fail};
+use super::connect::octets;
+use super::holder;
+use super::pair;
+use super::process::{note_tcp, settings};
+use super::real;
+
+/// Binds a socket that is to serve PRP only, or that names this node by an address that no device
+/// of this machine has, to a loopback address which stands for that.
+///
+/// # Safety
+/// As for `bind`.
+pub(super) unsafe fn bind(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int {
+    // SAFETY: as the caller says.
+    let plain = || unsafe { real::bind(fd, address, len) };
+    // SAFETY: as the caller says.
+    let wanted = unsafe { address::read(address, len as usize) };
+    let (Some(settings), Some(wanted)) = (settings(), wanted) else { return plain() };
+    let Some(ip) = stand_in(settings, wanted.ip()) else { return plain() };
+    if !address::is_tcp(fd) {
+        return plain();
+    }
+    let ip = if wanted.is_ipv4() { IpAddr::V4(ip) } else { ip.to_ipv6_mapped().into() };
+    let other = RawAddress::new(SocketAddr::new(ip, wanted.port()));
+    // SAFETY: the address lives for as long as the call.
+    unsafe { real::bind(fd, other.as_ptr(), other.len()) }
+}
+
+/// Returns the loopback address that stands for `ip`.
+fn stand_in(settings: &Settings, ip: IpAddr) -> Option<Ipv4Addr> {
+    if ip.is_unspecified() {
+        return (settings.listen == Carriers::Prp).then_some(PRP_ONLY);
+    }
+    let is_own = settings.mapping.node(ip) == Some(settings.node);
+    (is_own && !settings.mapping.is_of_tcp_too(ip)).then_some(OWN_ONLY)
+}
+
+/// Returns the address that a program knows for a socket that is bound to one which stands for it.
+pub(super) fn shown(settings: &Settings, bound: SocketAddr) -> Option<SocketAddr> {
+    let ip = match bound.ip().to_canonical() {
+        IpAddr::V4(PRP_ONLY) if bound.is_ipv4() => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V4(PRP_ONLY) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        IpAddr::V4(OWN_ONLY) => settings.mapping.ip_like(settings.node, bound.ip()),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, bound.port()))
+}
+
+/// Listens, and has the holder listen on the same port of PRP.
+///
+/// # Safety
+/// As for `listen`.
+pub(super) unsafe fn listen(fd: c_int, backlog: c_int) -> c_int {
+    // SAFETY: as the caller says.
+    let done = unsafe { real::listen(fd, backlog) };
+    let Some(settings) = settings() else { return done };
+    if done != 0 || settings.listen == Carriers::Tcp || !address::is_tcp(fd) {
+        return done;
+    }
+    let Some(request) = listening(settings, fd) else { return done };
+    let answer = holder::ask_soon(settings, &request);
+    let errno = answer.map_or(libc::ENETUNREACH, |(answer, _)| answer.errno);
+    if errno != 0 && settings.is_required { fail(errno) } else { done }
+}
+
+/// Returns the request for a listening socket; `None` if it is at an address that stays TCP's.
+fn listening(settings: &Settings, fd: c_int) -> Option<Request> {
+    let local = address::local(fd)?;
+    let is_of_prp = local.ip().is_unspecified()
+        || matches!(local.ip().to_canonical(), IpAddr::V4(PRP_ONLY | OWN_ONLY))
+        || settings.mapping.node(local.ip()) == Some(settings.node);
+    if !is_of_prp {
+        return None;
+    }
+    let mut request = Request::new(RequestKind::Listen, settings.token);
+    (request.ip, request.is_ip6) = octets(local.ip());
+    let mut only: c_int = 0;
+    request.is_ip6_only = request.is_ip6
+        && call::option(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &mut only).is_ok()
+        && only != 0;
+    request.port = local.port();
+    request.number = call::inode(fd)?;
+    Some(request)
+}
+
+/// Accepts.
+///
+/// # Safety
+/// As for `accept`.
+pub(super) unsafe fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { accept_by(address, len, |at, len| real::accept(fd, at, len)) }
+}
+
+/// Accepts.
+///
+/// # Safety
+/// As for `accept4`.
+pub(super) unsafe fn accept4(
+    fd: c_int,
+    address: *mut sockaddr,
+    len: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { accept_by(address, len, |at, len| real::accept4(fd, at, len, flags)) }
+}
+
+/// Accepts by `plain`. A connection from the holder stands for one of PRP.
+///
+/// # Safety
+/// As for `accept`.
+unsafe fn accept_by(
+    address: *mut sockaddr,
+    len: *mut socklen_t,
+    plain: impl Fn(*mut sockaddr, *mut socklen_t) -> c_int,
+) -> c_int {
+    let Some(settings) = settings() else { return plain(address, len) };
+    loop {
+        // SAFETY: all zeros is a value of this type.
+        let mut storage: libc::sockaddr_storage = unsafe { zeroed() };
+        let mut found = size_of_val(&storage) as socklen_t;
+        let at = (&raw mut storage).cast();
+        let fd = plain(at, &raw mut found);
+        if fd < 0 {
+            return fd;
+        }
+        // SAFETY: the kernel has written that many bytes.
+        let peer = unsafe { address::read(at, found as usize) };
+        match peer.map_or(Accepted::Other, |peer| of_holder(settings, fd, peer)) {
+            Accepted::Prp(peer) => {
+                // SAFETY: as the caller says.
+                unsafe { address::write(peer, address, len) };
+            }
+            Accepted::Gone => {
+                call::close(fd);
+                continue;
+            }
+            Accepted::Other => {
+                if peer.is_some() {
+                    note_tcp(settings, false);
+                }
+                // SAFETY: as the caller says; the kernel has written `found` bytes.
+                unsafe { copy(at, found, address, len) };
+            }
+        }
+        return fd;
+    }
+}
+
+/// What was accepted.
+enum Accepted {
+    /// A connection of PRP with the peer at this address.
+    Prp(SocketAddr),
+    /// A connection of PRP that is over.
+    Gone,
+    /// Any other.
+    Other,
+}
+
+/// Puts the pair in the place of `fd` if the holder is its `peer`.
+fn of_holder(settings: &Settings, fd: c_int, peer: SocketAddr) -> Accepted {
+    let is_bell = peer.ip().to_canonical() == IpAddr::V4(BELL);
+    // A listener of IPv6 alone has no second loopback address: the holder knows its ports.
+    if !is_bell && peer.ip() != IpAddr::V6(Ipv6Addr::LOCALHOST) {
+        return Accepted::Other;
+    }
+    let otherwise = if is_bell { Accepted::Gone } else { Accepted::Other };
+    let mut request = Request::new(RequestKind::Accept, settings.token);
+    request.port = peer.port();
+    request.is_ip6 = !is_bell;
+    let Some((Answer { errno: 0, .. }, Some(end))) = holder::ask_soon(settings, &request) else {
+        return otherwise;
+    };
+    match pair::place(fd, &end) {
+        Ok(()) => pair::name_of(fd).map_or(Accepted::Gone, |name| Accepted::Prp(name.peer)),
+        Err(_) => Accepted::Gone,
+    }
+}
+
+/// Copies the address that the kernel has written.
+///
+/// # Safety
+/// `from` has `count` bytes; `to` is null or has `*len` bytes.
+unsafe fn copy(from: *const sockaddr, count: socklen_t, to: *mut sockaddr, len: *mut socklen_t) {
+    if to.is_null() || len.is_null() {
+        return;
+    }
+    // SAFETY: as the caller says.
+    unsafe {
+        let room = (*len).min(count) as usize;
+        std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), room);
+        *len = count;
+    }
+}

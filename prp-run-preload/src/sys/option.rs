@@ -1,0 +1,204 @@
+//! Options of a pair, as a socket of TCP would have them.
+
+use std::ffi::{c_int, c_void};
+
+use libc::socklen_t;
+use prp_run::Settings;
+
+use super::call::{errno, fail};
+use super::connect::reason;
+use super::pair::{self, LEAST_BUFFER};
+use super::process::settings;
+use super::{address, real};
+
+/// Bytes of a segment that `TCP_MAXSEG` and `TCP_INFO` tell.
+const SEGMENT: c_int = 1460;
+
+/// Reads an option.
+///
+/// # Safety
+/// As for `getsockopt`.
+pub(super) unsafe fn getsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    len: *mut socklen_t,
+) -> c_int {
+    // SAFETY: as the caller says.
+    let done = unsafe { real::getsockopt(fd, level, name, value, len) };
+    let Some(settings) = settings() else { return done };
+    if level == libc::SOL_SOCKET {
+        if done == 0 && matches!(name, libc::SO_DOMAIN | libc::SO_PROTOCOL | libc::SO_ERROR) {
+            // SAFETY: as the caller says, and the call has succeeded.
+            unsafe { correct(settings, fd, name, value, len) };
+        }
+        return done;
+    }
+    if done == 0 || errno() != libc::EOPNOTSUPP || pair::name_of(fd).is_none() {
+        return done;
+    }
+    let known = match (level, name) {
+        (libc::IPPROTO_TCP, libc::TCP_INFO) => Known::Info,
+        (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => Known::Text(*b"prp\0"),
+        (libc::IPPROTO_TCP, libc::TCP_NODELAY | libc::TCP_QUICKACK) => Known::Number(1),
+        (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => Known::Number(SEGMENT),
+        (libc::IPPROTO_IP, libc::IP_TTL) => Known::Number(64),
+        (libc::IPPROTO_TCP | libc::IPPROTO_IP | libc::IPPROTO_IPV6, name)
+            if is_known(level, name) =>
+        {
+            Known::Number(0)
+        }
+        _ => return fail(libc::ENOPROTOOPT),
+    };
+    // SAFETY: as the caller says.
+    unsafe { known.write(value, len) }
+}
+
+/// Sets an option.
+///
+/// # Safety
+/// As for `setsockopt`.
+pub(super) unsafe fn setsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    len: socklen_t,
+) -> c_int {
+    // SAFETY: as the caller says.
+    let plain = || unsafe { real::setsockopt(fd, level, name, value, len) };
+    if settings().is_none() {
+        return plain();
+    }
+    // The holder's connection would be kept from the program until bytes come.
+    if (level, name) == (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) && address::is_tcp(fd) {
+        return 0;
+    }
+    if (level, name) == (libc::SOL_SOCKET, libc::SO_SNDBUF)
+        && !value.is_null()
+        && len as usize >= size_of::<c_int>()
+        && pair::name_of(fd).is_some()
+    {
+        // A smaller one would stand for a connection that is still to come, which has its own.
+        if pair::is_pending(fd) {
+            return 0;
+        }
+        // SAFETY: it has the bytes of a number.
+        let size = unsafe { value.cast::<c_int>().read_unaligned() }.max(LEAST_BUFFER);
+        let len = size_of::<c_int>() as socklen_t;
+        // SAFETY: the number lives for as long as the call.
+        return unsafe { real::setsockopt(fd, level, name, (&raw const size).cast(), len) };
+    }
+    let done = plain();
+    let is_of_pair = done != 0
+        && level != libc::SOL_SOCKET
+        && errno() == libc::EOPNOTSUPP
+        && pair::name_of(fd).is_some();
+    match is_of_pair {
+        true if is_known(level, name) => 0,
+        true => fail(libc::ENOPROTOOPT),
+        false => done,
+    }
+}
+
+/// Whether an option of TCP or IP is one that a pair takes without effect.
+fn is_known(level: c_int, name: c_int) -> bool {
+    match level {
+        libc::IPPROTO_TCP => !matches!(
+            name,
+            libc::TCP_ULP | libc::TCP_REPAIR | libc::TCP_MD5SIG | libc::TCP_FASTOPEN
+        ),
+        libc::IPPROTO_IP => {
+            matches!(name, libc::IP_TOS | libc::IP_TTL | libc::IP_MTU_DISCOVER | libc::IP_RECVERR)
+        }
+        libc::IPPROTO_IPV6 => matches!(
+            name,
+            libc::IPV6_TCLASS
+                | libc::IPV6_UNICAST_HOPS
+                | libc::IPV6_V6ONLY
+                | libc::IPV6_RECVERR
+                | libc::IPV6_MTU_DISCOVER
+        ),
+        _ => false,
+    }
+}
+
+/// Corrects what the kernel says of a pair.
+///
+/// # Safety
+/// `getsockopt` has succeeded with these.
+unsafe fn correct(
+    settings: &Settings,
+    fd: c_int,
+    name: c_int,
+    value: *mut c_void,
+    len: *const socklen_t,
+) {
+    // SAFETY: the kernel has written that many bytes.
+    if unsafe { *len } as usize != size_of::<c_int>() {
+        return;
+    }
+    let value = value.cast::<c_int>();
+    // SAFETY: as above.
+    let found = unsafe { value.read_unaligned() };
+    let shown = match (name, found) {
+        (libc::SO_DOMAIN, libc::AF_UNIX) => pair::name_of(fd).map(|name| match name.local {
+            std::net::SocketAddr::V4(_) => libc::AF_INET,
+            std::net::SocketAddr::V6(_) => libc::AF_INET6,
+        }),
+        (libc::SO_PROTOCOL, 0) => pair::name_of(fd).map(|_| libc::IPPROTO_TCP),
+        (libc::SO_ERROR, libc::ECONNRESET) => Some(reason(settings, fd)),
+        _ => None,
+    };
+    if let Some(shown) = shown {
+        // SAFETY: as above.
+        unsafe { value.write_unaligned(shown) };
+    }
+}
+
+/// The value of an option.
+enum Known {
+    Number(c_int),
+    Text([u8; 4]),
+    Info,
+}
+
+impl Known {
+    /// Writes the value, cut to the caller's length, and sets that.
+    ///
+    /// # Safety
+    /// As for `getsockopt`.
+    unsafe fn write(self, value: *mut c_void, len: *mut socklen_t) -> c_int {
+        // SAFETY: all zeros is a value of this type.
+        let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+        let (number, text);
+        let (from, count): (*const u8, usize) = match self {
+            Self::Number(found) => {
+                number = found;
+                ((&raw const number).cast(), size_of_val(&number))
+            }
+            Self::Text(found) => {
+                text = found;
+                (text.as_ptr(), text.len())
+            }
+            Self::Info => {
+                info.tcpi_state = 1;
+                info.tcpi_snd_mss = SEGMENT.cast_unsigned();
+                info.tcpi_rcv_mss = SEGMENT.cast_unsigned();
+                info.tcpi_snd_cwnd = 10;
+                ((&raw const info).cast(), size_of_val(&info))
+            }
+        };
+        if value.is_null() || len.is_null() {
+            return fail(libc::EFAULT);
+        }
+        // SAFETY: as the caller says; no more is read than there is.
+        unsafe {
+            let room = (*len as usize).min(count);
+            std::ptr::copy_nonoverlapping(from, value.cast::<u8>(), room);
+            *len = room as socklen_t;
+        }
+        0
+    }
+}

@@ -1,0 +1,66 @@
+//! The program's end of a pair: what it is called, and putting it in the place of a socket.
+
+use std::ffi::c_int;
+use std::mem::{offset_of, zeroed};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use prp_run::PairName;
+
+use super::call::{self, Errno};
+use super::epoll;
+
+/// The send buffer of a pair until its connection is there, as the kernel reports it: its smallest.
+const PENDING_BUFFER: c_int = 8 << 10;
+
+/// The send buffer that a program cannot go below: with a smaller one a sender might wait for ever
+/// (`SEND_BUFFER` of the holder).
+pub(super) const LEAST_BUFFER: c_int = 212_992;
+
+/// Returns the name of the pair whose end `fd` is; `None` if it is none.
+pub(super) fn name_of(fd: c_int) -> Option<PairName> {
+    // SAFETY: all zeros is a value of this type.
+    let mut storage: libc::sockaddr_storage = unsafe { zeroed() };
+    let len = call::local_address(fd, &mut storage).ok()?;
+    if c_int::from(storage.ss_family) != libc::AF_UNIX {
+        return None;
+    }
+    // The family, and the zero byte of an abstract name.
+    let name_at = offset_of!(libc::sockaddr_un, sun_path) + 1;
+    let len = len.checked_sub(name_at)?;
+    // SAFETY: the kernel has written that many bytes behind the family.
+    let name = unsafe {
+        let at = (&raw const storage).cast::<u8>().add(name_at);
+        std::slice::from_raw_parts(at, len.min(size_of_val(&storage) - name_at))
+    };
+    PairName::parse(name)
+}
+
+/// Whether the connection of the pair is still to come.
+pub(super) fn is_pending(fd: c_int) -> bool {
+    call::number_option(fd, libc::SO_SNDBUF).is_ok_and(|size| size < PENDING_BUFFER)
+}
+
+/// Puts `end` in the place of the socket `fd`, with its flags and timeouts.
+pub(super) fn place(fd: c_int, end: &OwnedFd) -> Result<(), Errno> {
+    let flags = call::fcntl(fd, libc::F_GETFL, 0)?;
+    let close = call::fcntl(fd, libc::F_GETFD, 0)? & libc::FD_CLOEXEC;
+    let kept = flags & (libc::O_NONBLOCK | libc::O_ASYNC);
+    if kept != 0 {
+        call::fcntl(end.as_raw_fd(), libc::F_SETFL, kept)?;
+    }
+    for name in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+        let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        if call::option(fd, libc::SOL_SOCKET, name, &mut time).is_ok()
+            && (time.tv_sec, time.tv_usec) != (0, 0)
+        {
+            let _ = call::set_option(end.as_raw_fd(), name, &time);
+        }
+    }
+    if let Ok(1) = call::number_option(fd, libc::SO_KEEPALIVE) {
+        let _ = call::set_option(end.as_raw_fd(), libc::SO_KEEPALIVE, &1_i32);
+    }
+    let registered = epoll::registrations(fd);
+    call::dup3(end, fd, if close == 0 { 0 } else { libc::O_CLOEXEC })?;
+    registered.renew(fd);
+    Ok(())
+}
