@@ -23,6 +23,7 @@ mod print;
 mod probe;
 mod proxy;
 mod routed;
+mod run;
 mod semaphore;
 mod signals;
 mod stat;
@@ -65,6 +66,7 @@ By task:
   what passes the wire?        prp dump
   how fast is it?              prp perf serve, and prp perf stream NODE; prp model predicts
   send and receive bytes       prp cat; prp proxy for programs of TCP
+  programs as they are         prp run PROGRAM
   write prphosts               prp hosts generate, check, resolve
   make the cluster's key       prp key new, list, use, drop
   make packages                prp generate man, completions
@@ -83,6 +85,7 @@ enum Command {
     Ping(ping::PingArgs),
     Proxy(proxy::ProxyArgs),
     Routed(routed::RoutedArgs),
+    Run(run::RunArgs),
     Stat(stat::StatArgs),
     Top(top::TopArgs),
     Trace(trace::TraceArgs),
@@ -157,7 +160,7 @@ fn check_output() -> Result<(), Failure> {
 }
 
 fn run(command: &Command) -> Result<(), Failure> {
-    if !matches!(command, Command::Cat(_)) {
+    if !matches!(command, Command::Cat(_) | Command::Run(_)) {
         // All others print something.
         check_output()?;
     }
@@ -173,6 +176,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Ping(args) => ping::run(args),
         Command::Proxy(args) => proxy::run(args),
         Command::Routed(args) => routed::run(args),
+        Command::Run(args) => run::run(args),
         Command::Stat(args) => stat::run(args),
         Command::Top(args) => top::run(args),
         Command::Trace(args) => trace::run(args),

@@ -1,5 +1,9 @@
 //! What safe Rust has no word for.
 
 pub(crate) mod bpf;
+pub(crate) mod capability;
+pub(crate) mod detach;
+pub(crate) mod pair;
+pub(crate) mod pidfd;
 pub(crate) mod priority;
 pub(crate) mod standard;

@@ -5,7 +5,7 @@ use super::*;
 
 /// Commands without `--json`: they print what others have sent, what was asked for as a file, or
 /// nothing.
-const NO_DATA: [&str; 17] = [
+const NO_DATA: [&str; 18] = [
     "prp cat",
     "prp generate completions",
     "prp generate man",
@@ -23,6 +23,7 @@ const NO_DATA: [&str; 17] = [
     "prp perf results",
     "prp perf serve",
     "prp proxy",
+    "prp run",
 ];
 
 /// The page of the book that has the keys of JSON. `tests/tests/json_keys` compares it with what

@@ -1,0 +1,203 @@
+//! `prp run`: programs of TCP as they are, with their connections to nodes over PRP.
+
+mod explain;
+mod holder;
+
+use std::env;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::process::CommandExt;
+use std::path::{self, Path, PathBuf};
+use std::process::Command;
+
+use clap::{Args, ValueEnum};
+use nix::unistd::geteuid;
+use prp_node::{environment, printable_path};
+use prp_run::{Carriers, Mapping, Network, Settings, VARIABLE};
+use prp_sock::Resolver;
+
+use crate::exit::{Code, Failure, help};
+use crate::hosts;
+use crate::print::{notice, print_line};
+use crate::sys::detach::detach;
+use explain::Verdict;
+use holder::Holder;
+
+/// The file of the library that is preloaded.
+const LIBRARY: &str = "libprp_run_preload.so";
+
+/// Where packages put it, from the folder of the program.
+const PACKAGED: &str = "../lib/prp";
+
+/// The variable with the file that a line is appended to for each process.
+const REPORT: &str = "PRP_RUN_REPORT";
+
+/// The dynamic linker's list of libraries to load before those of the program.
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// Run a program with its TCP connections to nodes over PRP.
+///
+/// The program is neither changed nor built again. Names of prphosts are names of hosts for it, and
+/// a listener at all addresses serves PRP and TCP. Connections to addresses that are no node's go
+/// over TCP as always. With PRP_RUN_REPORT=FILE a line of JSON is appended to FILE for each process
+/// that has ended: how many connections it had, and how many bytes went over PRP.
+#[derive(Debug, Args)]
+#[command(after_help = help("\
+  prp run python3 -m http.server 8080         on node gamma
+  prp run curl http://gamma:8080/             on any other
+  prp run --require redis-cli -h gamma        over PRP, or not at all
+  prp run --explain redis-server              can it be carried?
+"))]
+pub(crate) struct RunArgs {
+    /// Have connections to nodes fail that cannot go over PRP
+    #[arg(long, group = "policy")]
+    require: bool,
+    /// Have connections to nodes go over TCP where PRP fails and TCP has a way (default)
+    #[arg(long, group = "policy")]
+    prefer: bool,
+    /// Run the program as without this command
+    #[arg(long, group = "policy")]
+    off: bool,
+    /// Say whether the program's connections can go over PRP, and do not start it
+    #[arg(long)]
+    explain: bool,
+    /// Take 127.0.0.1 and ::1 for this node
+    #[arg(long, value_name = "NODE")]
+    loopback: Option<String>,
+    /// The IPv4 network whose addresses are nodes, with their numbers as host bits
+    #[arg(long, value_name = "NETWORK", default_value_t = Network::PRIVATE)]
+    network: Network,
+    /// What a listener at all addresses serves
+    #[arg(long, value_name = "CARRIER", default_value = "both")]
+    listen: Listen,
+    /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// [`Carriers`] as an argument.
+#[derive(Copy, Clone, Debug, Eq, PartialEq, ValueEnum)]
+enum Listen {
+    /// TCP and PRP
+    Both,
+    /// PRP only
+    Prp,
+    /// TCP only
+    Tcp,
+}
+
+/// Runs `prp run`.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let program = args.command.first().cloned().unwrap_or_default();
+    // Whatever follows the program is its own, so that the parser takes all for words of it.
+    if program.as_encoded_bytes().starts_with(b"-") {
+        let text = format!("unexpected argument '{}'; try '--help'", program.display());
+        return Err(Failure::new(Code::Usage, text));
+    }
+    let verdict = explain::examine(&program);
+    if args.explain {
+        return print_line(format_args!("{}: {verdict}", program.display()));
+    }
+    if args.off {
+        return start(args, None);
+    }
+    let prepared = match verdict {
+        Verdict::Carried | Verdict::Unknown => prepare(args),
+        ref verdict => {
+            let text = format!("{}: {verdict}", program.display());
+            Err(Failure::new(Code::Failed, text))
+        }
+    };
+    match prepared {
+        Ok(prepared) => start(args, Some(prepared)),
+        Err(failure) if args.require => Err(failure),
+        Err(failure) => {
+            // One line: what failed, and not all that could be mended.
+            let text = failure.text().lines().next().unwrap_or_default().to_owned();
+            notice(format_args!("{text}: without PRP"));
+            start(args, None)
+        }
+    }
+}
+
+/// What the program needs in its environment.
+struct Prepared {
+    settings: Settings,
+    library: PathBuf,
+}
+
+/// Starts the holder.
+fn prepare(args: &RunArgs) -> Result<Prepared, Failure> {
+    let library = library()?;
+    let hosts = hosts::path_or_default(args.hosts.as_deref());
+    let hosts = path::absolute(&hosts).map_err(|e| Failure::reading(&hosts, &e))?;
+    let file = hosts::load(&hosts)?;
+    let local = Resolver::by(file.clone()).and_then(|resolver| resolver.local_node());
+    let local = local.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
+    let loopback = args.loopback.as_ref().map(|name| hosts::find(&file, name)).transpose()?;
+    let report = environment::path(REPORT)
+        .map(|file| path::absolute(&file).map_err(|e| Failure::writing(&file, &e)))
+        .transpose()?;
+    let (mut session, mut token) = ([0; 8], [0; prp_run::TOKEN_SIZE]);
+    getrandom::fill(&mut session)
+        .and_then(|()| getrandom::fill(&mut token))
+        .map_err(|e| Failure::new(Code::Failed, format!("random numbers: {e}")))?;
+    let settings = Settings {
+        session: u64::from_ne_bytes(session),
+        token,
+        user: geteuid().as_raw(),
+        node: local.number(),
+        mapping: Mapping { network: args.network, loopback: loopback.map(|node| node.number()) },
+        listen: match args.listen {
+            Listen::Both => Carriers::Both,
+            Listen::Prp => Carriers::Prp,
+            Listen::Tcp => Carriers::Tcp,
+        },
+        is_required: args.require,
+        is_reported: report.is_some(),
+    };
+    let failed = |e| Failure::local("the holder of connections", &e);
+    let socket = SocketAddr::from_abstract_name(settings.socket_name())
+        .and_then(|name| UnixListener::bind_addr(&name))
+        .map_err(failed)?;
+    // Requests wait in the socket until the holder is there.
+    if let Some(socket) = detach(OwnedFd::from(socket)).map_err(failed)? {
+        Holder::new(settings, hosts, report).serve(&UnixListener::from(socket));
+    }
+    Ok(Prepared { settings, library })
+}
+
+/// Finds the library that is preloaded.
+fn library() -> Result<PathBuf, Failure> {
+    let program = env::current_exe().map_err(|e| Failure::local("this program", &e))?;
+    let folder = program.parent().unwrap_or_else(|| Path::new("/"));
+    let places = [folder.join(LIBRARY), folder.join(PACKAGED).join(LIBRARY)];
+    places.iter().find(|place| place.exists()).cloned().ok_or_else(|| {
+        let [beside, packaged] = places.each_ref().map(printable_path);
+        let text = format!("no library at {beside} or {packaged}; install or build it there");
+        Failure::new(Code::Failed, text)
+    })
+}
+
+/// Becomes the program.
+fn start(args: &RunArgs, prepared: Option<Prepared>) -> Result<(), Failure> {
+    let (program, words) = args.command.split_first().unwrap_or_else(|| unreachable!("required"));
+    let mut command = Command::new(program);
+    command.args(words);
+    if let Some(Prepared { settings, library }) = prepared {
+        let mut preload = library.into_os_string();
+        if let Some(others) = env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        command.env(PRELOAD, preload).env(VARIABLE, settings.to_string());
+    }
+    let error = command.exec();
+    Err(Failure::local(program.display(), &error))
+}

@@ -1,0 +1,194 @@
+//! The process that has the connections of a run, and passes their bytes on.
+
+mod connect;
+mod listening;
+mod pair;
+mod ports;
+mod processes;
+mod pump;
+
+use std::collections::HashMap;
+use std::io::{self, IoSlice, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{ControlMessage, MsgFlags, getsockopt, sendmsg};
+use parking_lot::Mutex;
+use prp_node::descriptors;
+use prp_run::{Answer, Request, RequestKind, Settings};
+use prp_sock::{Builder, HostsFile, NodeId};
+
+use crate::sys::pair::waiting;
+use ports::Ports;
+use processes::Processes;
+
+/// How long a process may take to ask.
+const ASKING: Duration = Duration::from_secs(5);
+
+/// Bytes of the stack of a thread: enough for the engine of PRP.
+const STACK: usize = 512 << 10;
+
+/// Reasons of failed connections that are kept: programs ask at once, or never.
+const MOST_REASONS: usize = 4096;
+
+/// The holder.
+pub(super) struct Holder {
+    settings: Settings,
+    hosts: PathBuf,
+    builder: Builder,
+    ports: Ports,
+    processes: Processes,
+    /// Why nonblocking connections have failed, by their numbers.
+    reasons: Mutex<HashMap<u64, i32>>,
+    next_number: AtomicU64,
+}
+
+impl Holder {
+    /// Returns the holder of a run, which appends what it counts to the file `report`.
+    pub(super) fn new(settings: Settings, hosts: PathBuf, report: Option<PathBuf>) -> Self {
+        let builder = Builder::new().hosts(&hosts);
+        Self {
+            settings,
+            hosts,
+            builder,
+            ports: Ports::default(),
+            processes: Processes::new(report),
+            reasons: Mutex::default(),
+            next_number: AtomicU64::new(1),
+        }
+    }
+
+    /// Serves requests until all processes of the run have ended, and ends this process.
+    pub(super) fn serve(self, socket: &UnixListener) -> ! {
+        descriptors::raise_limit();
+        let holder = Arc::new(self);
+        // The parent becomes the program.
+        let watching = holder.clone();
+        if spawn(move || processes::watch(&watching)).is_err() {
+            process::exit(1);
+        }
+        loop {
+            match socket.accept() {
+                Ok((asking, _)) => {
+                    let holder = holder.clone();
+                    // Without a thread nobody is answered, which the library takes for a failure.
+                    let _ = spawn(move || holder.answer(asking));
+                }
+                // What is lacking passes when connections end.
+                Err(_) => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    /// Answers one request.
+    fn answer(self: &Arc<Self>, mut asking: UnixStream) {
+        let mut bytes = [0; Request::SIZE];
+        let read =
+            asking.set_read_timeout(Some(ASKING)).and_then(|()| asking.read_exact(&mut bytes));
+        let request = read.ok().and_then(|()| Request::parse(&bytes));
+        let Some(request) = request.filter(|it| it.token == self.settings.token) else { return };
+        let Ok(asker) = getsockopt(&asking, PeerCredentials) else { return };
+        let pid = asker.pid();
+        if request.kind != RequestKind::Bye {
+            self.processes.note(pid, request.kind == RequestKind::Hello);
+        }
+        let answer = match request.kind {
+            RequestKind::Connect | RequestKind::ConnectNonblocking => {
+                return self.connect(&asking, &request, pid);
+            }
+            RequestKind::Accept => return self.claim(&asking, &request, pid),
+            RequestKind::Hello => Answer::default(),
+            RequestKind::Listen => self.listen(&request),
+            RequestKind::Resolve => self.resolve(&request),
+            RequestKind::Reason => {
+                let reason = self.reasons.lock().remove(&request.number);
+                Answer::failed(reason.unwrap_or(0))
+            }
+            RequestKind::Tcp => {
+                self.processes.count_tcp(pid, request.number != 0);
+                Answer::default()
+            }
+            RequestKind::Bye => {
+                self.processes.end(pid);
+                Answer::default()
+            }
+        };
+        let _ = reply(&asking, &answer, None);
+    }
+
+    /// Finds the node that a program names.
+    fn resolve(&self, request: &Request) -> Answer {
+        let (bytes, len) = &request.name;
+        let name = std::str::from_utf8(&bytes[..usize::from(*len)]).ok();
+        let file = HostsFile::cached(&self.hosts);
+        // A number is an address of IPv4 for programs, in an old form (inet(3)).
+        let name = name.filter(|name| !name.bytes().all(|byte| byte.is_ascii_digit()));
+        let node = name.zip(file.ok()).and_then(|(name, file)| {
+            let hosts = file.hosts();
+            hosts.resolve(name).filter(|node| hosts.entry(*node).is_some())
+        });
+        match node {
+            Some(node) => Answer { node: node.number(), ..Answer::default() },
+            None => Answer::failed(nix::libc::ENOENT),
+        }
+    }
+
+    /// Returns the IPv4 address by which TCP reaches `node`, or zeros.
+    fn tcp_address(&self, node: NodeId) -> [u8; 4] {
+        let file = HostsFile::cached(&self.hosts).ok();
+        let addrs = file.map(|file| file.hosts().udp_addrs(node)).unwrap_or_default();
+        let ip4 = |(addr, _): &(std::net::SocketAddr, _)| match addr {
+            std::net::SocketAddr::V4(addr) => Some(addr.ip().octets()),
+            std::net::SocketAddr::V6(_) => None,
+        };
+        addrs.iter().find_map(ip4).unwrap_or_default()
+    }
+
+    /// Returns a number for a connection.
+    fn number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Keeps why the connection `number` has failed.
+    fn keep_reason(&self, number: u64, errno: i32) {
+        let mut reasons = self.reasons.lock();
+        if reasons.len() >= MOST_REASONS {
+            reasons.clear();
+        }
+        reasons.insert(number, errno);
+    }
+}
+
+/// Answers, with a descriptor if there is one for the program.
+fn reply(asking: &UnixStream, answer: &Answer, end: Option<&OwnedFd>) -> io::Result<()> {
+    let bytes = answer.to_bytes();
+    let fds = end.map(|end| [end.as_raw_fd()]);
+    let rights = fds.as_ref().map(|fds| ControlMessage::ScmRights(fds));
+    let sent = sendmsg::<()>(
+        asking.as_raw_fd(),
+        &[IoSlice::new(&bytes)],
+        rights.as_slice(),
+        MsgFlags::MSG_NOSIGNAL,
+        None,
+    )?;
+    if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// Runs `work` on a thread.
+fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().stack_size(STACK).spawn(work).map(drop)
+}
+
+/// Returns how many bytes of the program wait in the holder's end of a pair.
+fn unsent(held: &UnixStream) -> u64 {
+    // One stays there.
+    waiting(held).saturating_sub(1) as u64
+}

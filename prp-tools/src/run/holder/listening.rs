@@ -1,0 +1,152 @@
+//! Listening for programs. Their sockets are TCP's: for a connection of PRP the holder connects to
+//! them, which wakes whoever waits there.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::libc;
+use prp_run::{Answer, BELL, PairName, Request};
+use prp_sock::{Awaited, Port, PrpAddr, PrpListener, PrpStream, error_number, wait_any};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::connect::ip;
+use super::pair::Pair;
+use super::ports::{ListeningPort, Ringing};
+use super::{Holder, pump, reply, spawn};
+use crate::accepting::Acceptor;
+
+/// How long a listening socket may take to have room for a connection.
+const ROOM: Duration = Duration::from_secs(5);
+
+impl Holder {
+    /// Listens at the port of a program's socket.
+    pub(super) fn listen(self: &Arc<Self>, request: &Request) -> Answer {
+        let bound = ip(request);
+        let target = SocketAddr::new(reached(bound, request.is_ip6_only), request.port);
+        if self.ports.join(request.port, request.number, target, bound) {
+            return Answer::default();
+        }
+        let opened = self.builder.bind(Port::new(request.port)).and_then(|listener| {
+            let (stop, stopped) = UnixStream::pair()?;
+            let holder = self.clone();
+            let sockets = [request.number].into();
+            self.ports.add(request.port, ListeningPort { sockets, target, ip: bound, _stop: stop });
+            spawn(move || holder.accept_all(&listener, &stopped))
+        });
+        opened.map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
+    }
+
+    /// Accepts connections of PRP until the program's sockets are closed.
+    fn accept_all(self: &Arc<Self>, listener: &PrpListener, stopped: &UnixStream) {
+        let Ok(port) = listener.local_addr().map(|local| local.port.number()) else { return };
+        let mut acceptor = Acceptor::default();
+        loop {
+            match wait_any(&mut [Awaited::accept(listener)], Some(stopped.as_fd()), None) {
+                // Only the other one is ready.
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return,
+            }
+            let accept = || listener.accept_timeout(Duration::from_millis(1));
+            match acceptor.next(accept) {
+                Ok((stream, peer)) => {
+                    let holder = self.clone();
+                    let _ = spawn(move || holder.ring(port, stream, peer));
+                }
+                Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Has a program accept the connection, and passes its bytes on.
+    fn ring(self: &Arc<Self>, port: u16, stream: PrpStream, peer: PrpAddr) {
+        let number = self.number();
+        let refuse = |stream: PrpStream| {
+            // The peer is reset; if nobody listens any more, the next one is refused.
+            let _ = stream.set_linger(Some(Duration::ZERO));
+            self.ports.check();
+        };
+        let Some((target, bound)) = self.ports.target(port) else { return refuse(stream) };
+        let name = self.accepted_name(port, number, peer, (target, bound));
+        let Ok(Pair { held, end }) = Pair::open(&name) else { return refuse(stream) };
+        // The program may accept before this thread goes on.
+        let connection = self.processes.add(number, None, &held);
+        match self.wake(target, end, number) {
+            Ok(()) => pump::run(stream, held, &connection),
+            Err(_) => refuse(stream),
+        }
+        self.processes.remove(number);
+    }
+
+    /// Returns the name of the pair for a connection from `peer`.
+    fn accepted_name(
+        &self,
+        port: u16,
+        number: u64,
+        peer: PrpAddr,
+        (target, bound): (SocketAddr, IpAddr),
+    ) -> PairName {
+        let mapping = &self.settings.mapping;
+        // A socket of IPv6 that takes IPv4 as well sees nodes by their IPv4 addresses.
+        let like = match (bound, target.ip()) {
+            (IpAddr::V6(_), IpAddr::V4(ip)) => ip.to_ipv6_mapped().into(),
+            (bound, _) => bound,
+        };
+        let [own, other] = [self.settings.node, peer.node.number()];
+        PairName {
+            session: self.settings.session as u32,
+            number,
+            local: SocketAddr::new(mapping.ip_like(own, like), port),
+            peer: SocketAddr::new(mapping.ip_like(other, like), peer.port.number()),
+        }
+    }
+
+    /// Connects to the program's socket at `target`, for a connection whose pair has `end`.
+    fn wake(&self, target: SocketAddr, end: OwnedFd, number: u64) -> io::Result<()> {
+        let socket = Socket::new(Domain::for_address(target), Type::STREAM, Some(Protocol::TCP))?;
+        let from: IpAddr = match target {
+            SocketAddr::V4(_) => BELL.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        };
+        socket.bind(&SocketAddr::new(from, 0).into())?;
+        // Nothing is left of it when it is closed, whoever does so first.
+        socket.set_linger(Some(Duration::ZERO))?;
+        let own = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let bell = socket.try_clone()?;
+        self.ports.ring(own.is_ipv6(), own.port(), Ringing { bell: bell.into(), end, number });
+        let connected = socket.connect_timeout(&target.into(), ROOM);
+        if connected.is_err() {
+            self.ports.take(own.is_ipv6(), own.port());
+        }
+        connected
+    }
+
+    /// Answers a program that has accepted a connection of the holder.
+    pub(super) fn claim(&self, asking: &UnixStream, request: &Request, pid: i32) {
+        match self.ports.take(request.is_ip6, request.port) {
+            Some(Ringing { bell, end, number }) => {
+                drop(bell);
+                self.processes.claim(number, pid);
+                let _ = reply(asking, &Answer::default(), Some(&end));
+            }
+            None => {
+                let _ = reply(asking, &Answer::failed(libc::ENOENT), None);
+            }
+        }
+    }
+}
+
+/// Returns the address at which a socket that is bound to `ip` is reached.
+fn reached(ip: IpAddr, is_ip6_only: bool) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) if ip.is_unspecified() && is_ip6_only => Ipv6Addr::LOCALHOST.into(),
+        ip if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        ip => ip,
+    }
+}

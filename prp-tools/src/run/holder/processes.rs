@@ -1,0 +1,207 @@
+//! The processes of a run and what they did, and the end of the holder.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use parking_lot::Mutex;
+use serde::Serialize;
+
+use super::{Holder, unsent};
+use crate::sys::pidfd;
+
+/// How often it is checked which sockets are closed.
+const CHECK: Duration = Duration::from_secs(1);
+
+/// How long the holder waits for a process that it does not know yet.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The processes, and their connections.
+pub(super) struct Processes {
+    by_pid: Mutex<HashMap<i32, Known>>,
+    connections: Mutex<HashMap<u64, Arc<Connection>>>,
+    report: Option<PathBuf>,
+    /// Wakes the thread that watches.
+    wake: UnixStream,
+    woken: UnixStream,
+}
+
+/// A process.
+struct Known {
+    /// None of a process that has ended before it was seen.
+    end: Option<Arc<OwnedFd>>,
+    counts: Counts,
+}
+
+/// What a process did.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Counts {
+    pid: i32,
+    program: String,
+    connections_prp: u64,
+    connections_tcp: u64,
+    bytes_prp: u64,
+    fallbacks: u64,
+}
+
+/// A connection of PRP.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// The process that it counts for; 0 for none yet.
+    owner: AtomicI32,
+    bytes: AtomicU64,
+    /// The holder's end of the pair, for as long as the connection is there.
+    held: UnixStream,
+}
+
+impl Connection {
+    /// Counts bytes.
+    pub(super) fn count(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+impl Processes {
+    /// Returns none yet.
+    pub(super) fn new(report: Option<PathBuf>) -> Self {
+        // The process begins: it has no other descriptors.
+        let Ok((wake, woken)) = UnixStream::pair() else { process::exit(1) };
+        let _ = (wake.set_nonblocking(true), woken.set_nonblocking(true));
+        let (by_pid, connections) = (Mutex::default(), Mutex::default());
+        Self { by_pid, connections, report, wake, woken }
+    }
+
+    /// Notes that the process `pid` is there. It has a new name if `is_new`.
+    pub(super) fn note(&self, pid: i32, is_new: bool) {
+        // A process of another namespace of numbers has none here.
+        if pid <= 0 {
+            return;
+        }
+        let mut known = self.by_pid.lock();
+        let is_unknown = !known.contains_key(&pid);
+        let process = known.entry(pid).or_insert_with(|| {
+            let counts = Counts { pid, ..Counts::default() };
+            Known { end: pidfd::open(pid).ok().map(Arc::new), counts }
+        });
+        if is_new || is_unknown {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.trim_end().clone_into(&mut process.counts.program);
+        }
+        if is_unknown {
+            let _ = (&self.wake).write(&[0]);
+        }
+    }
+
+    /// Counts a connection of TCP.
+    pub(super) fn count_tcp(&self, pid: i32, has_fallen_back: bool) {
+        if let Some(process) = self.by_pid.lock().get_mut(&pid) {
+            process.counts.connections_tcp += 1;
+            process.counts.fallbacks += u64::from(has_fallen_back);
+        }
+    }
+
+    /// Adds a connection, of `pid` if a process has it already.
+    pub(super) fn add(&self, number: u64, pid: Option<i32>, held: &UnixStream) -> Arc<Connection> {
+        // Without a descriptor what is on its way is not counted.
+        let held = held.try_clone().or_else(|_| UnixStream::pair().map(|(one, _)| one));
+        let Ok(held) = held else { process::exit(1) };
+        let connection =
+            Arc::new(Connection { owner: AtomicI32::new(0), bytes: AtomicU64::new(0), held });
+        self.connections.lock().insert(number, connection.clone());
+        if let Some(pid) = pid {
+            self.claim(number, pid);
+        }
+        connection
+    }
+
+    /// Has the connection count for `pid`.
+    pub(super) fn claim(&self, number: u64, pid: i32) {
+        if let Some(connection) = self.connections.lock().get(&number) {
+            connection.owner.store(pid, Ordering::Relaxed);
+            if let Some(process) = self.by_pid.lock().get_mut(&pid) {
+                process.counts.connections_prp += 1;
+            }
+        }
+    }
+
+    /// Removes a connection that has ended.
+    pub(super) fn remove(&self, number: u64) {
+        let Some(connection) = self.connections.lock().remove(&number) else { return };
+        let owner = connection.owner.load(Ordering::Relaxed);
+        if let Some(process) = self.by_pid.lock().get_mut(&owner) {
+            process.counts.bytes_prp += connection.bytes.load(Ordering::Relaxed);
+        }
+    }
+
+    /// Writes what the process did, which ends, or has ended.
+    pub(super) fn end(&self, pid: i32) {
+        // In this order everywhere.
+        let connections = self.connections.lock();
+        let Some(Known { mut counts, .. }) = self.by_pid.lock().remove(&pid) else { return };
+        for connection in connections.values() {
+            if connection.owner.load(Ordering::Relaxed) == pid {
+                counts.bytes_prp +=
+                    connection.bytes.load(Ordering::Relaxed) + unsent(&connection.held);
+            }
+        }
+        drop(connections);
+        let Some(file) = &self.report else { return };
+        let Ok(mut line) = serde_json::to_string(&counts) else { return };
+        line.push('\n');
+        let opened = File::options().create(true).append(true).open(file);
+        // The processes have nowhere to be told.
+        let _ = opened.and_then(|mut file| file.write_all(line.as_bytes()));
+    }
+
+    /// Returns the processes that have ended, and waits for that for at most [`CHECK`].
+    fn ended(&self) -> Vec<i32> {
+        let ends: Vec<_> = {
+            let known = self.by_pid.lock();
+            known.iter().map(|(pid, it)| (*pid, it.end.clone())).collect()
+        };
+        let ends_now = ends.iter().filter(|(_, end)| end.is_none()).map(|(pid, _)| *pid);
+        let gone: Vec<_> = ends_now.collect();
+        if !gone.is_empty() {
+            return gone;
+        }
+        let mut fds = vec![PollFd::new(self.woken.as_fd(), PollFlags::POLLIN)];
+        let of_processes = ends.iter().filter_map(|(_, end)| end.as_ref());
+        fds.extend(of_processes.map(|end| PollFd::new(end.as_fd(), PollFlags::POLLIN)));
+        let timeout = PollTimeout::try_from(CHECK).unwrap_or(PollTimeout::MAX);
+        if poll(&mut fds, timeout).is_err() {
+            return Vec::new();
+        }
+        let _ = (&self.woken).read(&mut [0; 64]);
+        let is_ready = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
+        let ready = ends.iter().zip(&fds[1..]).filter(|(_, fd)| is_ready(fd));
+        ready.map(|((pid, _), _)| *pid).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.connections.lock().is_empty() && self.by_pid.lock().is_empty()
+    }
+}
+
+/// Follows processes and sockets, and ends this process once nobody needs it.
+pub(super) fn watch(holder: &Holder) {
+    let mut needed = Instant::now();
+    loop {
+        for pid in holder.processes.ended() {
+            holder.processes.end(pid);
+        }
+        holder.ports.check();
+        if !holder.processes.is_empty() || !holder.ports.is_empty() {
+            needed = Instant::now();
+        } else if needed.elapsed() >= GRACE {
+            process::exit(0);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Passing the bytes of a connection between the holder's end of a pair and the stream.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, recv};
+use prp_sock::PrpStream;
+
+use super::processes::Connection;
+
+/// Bytes that are passed on at once.
+const CHUNK: usize = 64 << 10;
+
+/// Bytes of the stack of the second thread.
+const STACK: usize = 512 << 10;
+
+/// A connection whose bytes are passed on.
+struct Passage<'a> {
+    stream: PrpStream,
+    held: UnixStream,
+    connection: &'a Connection,
+    /// The program has ended its direction, and the stream too.
+    is_sent: AtomicBool,
+    /// The connection of PRP is over, and not in order.
+    is_broken: AtomicBool,
+    /// The program has closed its end with bytes unread, or before others came.
+    is_left: AtomicBool,
+}
+
+/// Passes bytes on in both directions until the connection has ended.
+pub(super) fn run(stream: PrpStream, held: UnixStream, connection: &Arc<Connection>) {
+    let passage = Passage {
+        stream,
+        held,
+        connection,
+        is_sent: AtomicBool::new(false),
+        is_broken: AtomicBool::new(false),
+        is_left: AtomicBool::new(false),
+    };
+    thread::scope(|scope| {
+        let outgoing = || passage.pass_outgoing();
+        match thread::Builder::new().stack_size(STACK).spawn_scoped(scope, outgoing) {
+            Ok(_) => passage.pass_incoming(),
+            Err(_) => passage.is_broken.store(true, Ordering::Relaxed),
+        }
+    });
+    passage.end();
+}
+
+impl Passage<'_> {
+    /// Passes on what the program sends.
+    fn pass_outgoing(&self) {
+        let (mut bytes, mut taken) = (vec![0; CHUNK], vec![0; CHUNK]);
+        loop {
+            match recv(self.held.as_raw_fd(), &mut bytes, MsgFlags::MSG_PEEK) {
+                Ok(0) => return self.end_outgoing(),
+                Ok(count) => {
+                    // All but the last stay no longer.
+                    if (&self.held).read_exact(&mut taken[..count]).is_err() {
+                        return self.leave();
+                    }
+                    self.connection.count(count);
+                    if write_all(&self.stream, &bytes[..count]).is_err() {
+                        return self.break_off();
+                    }
+                }
+                Err(Errno::EINTR) => {}
+                // It has closed its end with bytes unread.
+                Err(_) => return self.leave(),
+            }
+        }
+    }
+
+    /// The program sends nothing more.
+    fn end_outgoing(&self) {
+        if self.is_broken.load(Ordering::Relaxed) || self.is_left.load(Ordering::Relaxed) {
+            return;
+        }
+        // Before the connection can be over for that.
+        self.is_sent.store(true, Ordering::SeqCst);
+        if self.stream.shutdown(Shutdown::Write).is_err() {
+            // What has ended it says so to who reads.
+            self.is_sent.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Passes on what the peer sends.
+    fn pass_incoming(&self) {
+        let mut bytes = vec![0; CHUNK];
+        let mut is_wanted = true;
+        loop {
+            match (&self.stream).read(&mut bytes) {
+                Ok(0) => return self.end_incoming(),
+                Ok(count) if is_wanted => {
+                    self.connection.count(count);
+                    if (&self.held).write_all(&bytes[..count]).is_err() {
+                        if self.is_closed() {
+                            return self.leave();
+                        }
+                        is_wanted = false;
+                    }
+                }
+                Ok(_) => {}
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.break_off(),
+            }
+        }
+    }
+
+    /// The peer sends nothing more, or the connection is over.
+    fn end_incoming(&self) {
+        if self.is_left.load(Ordering::Relaxed) || self.is_broken.load(Ordering::Relaxed) {
+            return;
+        }
+        // An error is reported once: whoever writes may have got it.
+        let is_over = self.stream.shutdown(Shutdown::Read).is_err();
+        if is_over && !self.is_sent.load(Ordering::SeqCst) {
+            return self.break_off();
+        }
+        let _ = self.held.shutdown(Shutdown::Write);
+    }
+
+    /// The connection of PRP has ended out of order.
+    fn break_off(&self) {
+        self.is_broken.store(true, Ordering::Relaxed);
+        let _ = self.stream.shutdown(Shutdown::Read);
+        // Wakes who waits for bytes of the program, and shows that no end of file.
+        let _ = self.held.shutdown(Shutdown::Read);
+    }
+
+    /// The program has left the connection before its end.
+    fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
+        let _ = self.stream.shutdown(Shutdown::Read);
+        let _ = self.held.shutdown(Shutdown::Read);
+    }
+
+    /// Whether no process has the program's end any more.
+    fn is_closed(&self) -> bool {
+        let mut fds = [PollFd::new(self.held.as_fd(), PollFlags::empty())];
+        let polled = poll(&mut fds, PollTimeout::ZERO);
+        polled.is_ok() && fds[0].revents().is_some_and(|it| it.contains(PollFlags::POLLHUP))
+    }
+
+    /// Closes both.
+    fn end(self) {
+        if self.is_left.into_inner() {
+            // Its peer is reset.
+            let _ = self.stream.set_linger(Some(Duration::ZERO));
+        } else if !self.is_broken.into_inner() {
+            // The byte that would make it a reset.
+            let _ = recv(self.held.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT);
+        }
+    }
+}
+
+fn write_all(mut stream: &PrpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
