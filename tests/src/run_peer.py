@@ -1,0 +1,293 @@
+"""A program of TCP that knows nothing of PRP: servers and clients for tests/tests/run.rs."""
+
+import array
+import asyncio
+import errno
+import os
+import select
+import signal
+import socket
+import socketserver
+import subprocess
+import sys
+import tempfile
+
+SIZE = 300_000
+
+
+def pattern(size):
+    return bytes(i * 7 % 251 for i in range(size))
+
+
+def listening(listener):
+    print("listening", listener.getsockname()[1], flush=True)
+
+
+def take(connection, size):
+    data = bytearray()
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise EOFError(f"ended after {len(data)} of {size} bytes")
+        data += part
+    return bytes(data)
+
+
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        while data := self.request.recv(65536):
+            self.request.sendall(data)
+
+
+def serve_forking(port):
+    class Server(socketserver.ForkingTCPServer):
+        allow_reuse_address = True
+        request_queue_size = 128
+
+    with Server(("", port), Echo) as server:
+        listening(server.socket)
+        server.serve_forever()
+
+
+def serve_prefork(port):
+    listener = socket.create_server(("", port), backlog=128)
+    for _ in range(3):
+        if os.fork() == 0:
+            while True:
+                connection, _ = listener.accept()
+                connection.sendall(b"%d\n" % os.getpid())
+                connection.close()
+    listening(listener)
+    signal.pause()
+
+
+def serve_asyncio(port):
+    async def echo(reader, writer):
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+        writer.close()
+
+    async def main():
+        server = await asyncio.start_server(echo, None, port, backlog=256)
+        listening(server.sockets[0])
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+def serve_exec(port):
+    """As inetd: a program with the connection as its standard input and output."""
+    listener = socket.create_server(("", port))
+    listening(listener)
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            subprocess.Popen(["cat"], stdin=connection, stdout=connection)
+
+
+def serve_passing(port):
+    """Passes each connection to another process by SCM_RIGHTS."""
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        while True:
+            _, ancillary, _, _ = theirs.recvmsg(1, socket.CMSG_SPACE(4))
+            numbers = array.array("i", ancillary[0][2][:4])
+            with socket.socket(fileno=numbers[0]) as passed:
+                while data := passed.recv(65536):
+                    passed.sendall(data)
+    listener = socket.create_server(("", port))
+    listening(listener)
+    while True:
+        connection, _ = listener.accept()
+        rights = array.array("i", [connection.fileno()])
+        ours.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        connection.close()
+
+
+def serve_file(port):
+    """Sends a file by sendfile(2), and ends its direction."""
+    listener = socket.create_server(("", port))
+    listening(listener)
+    while True:
+        connection, _ = listener.accept()
+        with connection, tempfile.TemporaryFile() as file:
+            file.write(pattern(SIZE))
+            file.seek(0)
+            connection.sendfile(file)
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(1) == b""
+
+
+def serve_silent(port):
+    """Accepts, tells the addresses of both ends, and says nothing more."""
+    listener = socket.create_server(("", port))
+    listening(listener)
+    kept = []
+    while True:
+        connection, peer = listener.accept()
+        assert connection.getpeername() == peer, (connection.getpeername(), peer)
+        print("accepted", connection.getsockname()[0], peer[0], flush=True)
+        kept.append(connection)
+
+
+def serve_resetting(port):
+    """Closes each connection with bytes unread, after sending some."""
+    listener = socket.create_server(("", port))
+    listening(listener)
+    while True:
+        connection, _ = listener.accept()
+        connection.sendall(b"part")
+        connection.recv(1, socket.MSG_PEEK)
+        connection.close()
+
+
+def serve_once(port):
+    listener = socket.create_server(("", port))
+    listening(listener)
+    connection, _ = listener.accept()
+    connection.sendall(b"once")
+
+
+def call_echo(host, port):
+    """Sends and receives at once, ends its direction, and reads up to the end."""
+    with socket.create_connection((host, port)) as connection:
+        data = pattern(SIZE)
+        if os.fork() == 0:
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            os._exit(0)
+        assert take(connection, SIZE) == data
+        assert connection.recv(1) == b""
+        os.wait()
+
+
+def call_many(host, port):
+    async def one(number):
+        reader, writer = await asyncio.open_connection(host, port)
+        data = pattern(1000 + number)
+        writer.write(data)
+        writer.write_eof()
+        assert await reader.read() == data
+        writer.close()
+
+    async def main():
+        await asyncio.gather(*(one(number) for number in range(100)))
+
+    asyncio.run(main())
+
+
+def call_workers(host, port):
+    seen = set()
+    for _ in range(200):
+        with socket.create_connection((host, port)) as connection:
+            seen.add(connection.makefile().readline())
+        if len(seen) > 1:
+            return
+    raise AssertionError(f"one worker has accepted all: {seen}")
+
+
+def call_file(host, port):
+    with socket.create_connection((host, port)) as connection:
+        assert connection.makefile("rb").read() == pattern(SIZE)
+
+
+def call_options(host, port):
+    """Asks of a connection what programs ask of one of TCP."""
+    with socket.create_connection((host, port)) as connection:
+        domain = connection.getsockopt(socket.SOL_SOCKET, 39)
+        protocol = connection.getsockopt(socket.SOL_SOCKET, 38)
+        assert (domain, protocol) == (socket.AF_INET, socket.IPPROTO_TCP)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+        assert info[0] == 1, info
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+        assert connection.getpeername()[1] == port
+        print(connection.getsockname()[0], connection.getpeername()[0])
+
+
+def call_refused(host, port):
+    with socket.socket() as blocking:
+        assert blocking.connect_ex((host, port)) == errno.ECONNREFUSED
+    with socket.socket() as nonblocking:
+        nonblocking.setblocking(False)
+        error = nonblocking.connect_ex((host, port))
+        if error == errno.EINPROGRESS:
+            select.select([], [nonblocking], [])
+            error = nonblocking.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        assert error == errno.ECONNREFUSED, error
+
+
+def call_unanswered(host, port):
+    """Connects to a node that is not there."""
+    with socket.socket() as connection:
+        connection.setblocking(False)
+        assert connection.connect_ex((host, port)) == errno.EINPROGRESS
+        assert connection.connect_ex((host, port)) == errno.EALREADY
+        poll = select.poll()
+        poll.register(connection, select.POLLOUT)
+        assert poll.poll(0) == []
+        assert poll.poll() != []
+        error = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        print(errno.errorcode[error])
+
+
+def call_registered(host, port):
+    """Has the socket in a set of epoll before it connects."""
+    with socket.socket() as connection, select.epoll() as events:
+        connection.setblocking(False)
+        events.register(connection, select.EPOLLIN | select.EPOLLOUT | select.EPOLLET)
+        connection.connect_ex((host, port))
+        found = 0
+        while not found & select.EPOLLOUT:
+            [(number, found)] = events.poll(10)
+            assert number == connection.fileno()
+        connection.send(b"x")
+        while not found & select.EPOLLIN:
+            [(number, found)] = events.poll(10)
+        assert connection.recv(1) == b"x"
+
+
+def call_reset(host, port):
+    with socket.create_connection((host, port)) as connection:
+        connection.sendall(b"unread")
+        data = b""
+        try:
+            while part := connection.recv(100):
+                data += part
+            print("end after", data)
+        except ConnectionResetError:
+            print("reset after", data.decode())
+
+
+def call_waiting(host, port):
+    """Waits for bytes that never come."""
+    with socket.create_connection((host, port)) as connection:
+        print("connected", flush=True)
+        try:
+            print("end", connection.recv(1))
+        except ConnectionResetError:
+            print("reset")
+
+
+def call_loopback(_, port):
+    """Both ends in one process, at the only address that test suites know."""
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        with socket.create_connection(("127.0.0.1", port)) as one:
+            other, peer = listener.accept()
+            assert peer == one.getsockname(), (peer, one.getsockname())
+            one.sendall(b"x")
+            assert other.recv(1) == b"x"
+            other.close()
+
+
+def main():
+    _, what, *rest = sys.argv
+    if what.startswith("serve"):
+        globals()[what](int(rest[0]))
+    else:
+        globals()[what](rest[0], int(rest[1]))
+
+
+main()

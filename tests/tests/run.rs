@@ -1,0 +1,364 @@
+//! Programs of TCP as they are, under `prp run`.
+#![allow(non_snake_case, reason = "tests are named function__case")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::LazyLock;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use prp_tests::harness::skip;
+use prp_tests::program;
+use prp_tests::scratch::TempFile;
+use prp_tests::topology::{Node, Topology};
+use prp_tests::wait::until;
+use serde_json::Value;
+
+prp_tests::main! {
+    first: build;
+    light:
+        connect__nobody_listens,
+        connect__nobody_answers,
+        curl__from_a_server_in_python,
+        descriptors__go_where_programs_pass_them,
+        epoll__has_a_socket_before_it_connects,
+        fall_back__is_counted_and_can_be_forbidden,
+        holder__is_killed,
+        listener__ends_with_its_last_socket,
+        listener__serves_both_or_one_of_them,
+        loopback__is_claimed,
+        many__connections_at_a_time,
+        names__and_options_are_as_of_tcp,
+        reset__is_no_end_of_file,
+        workers__accept_from_one_listener;
+}
+
+const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
+
+const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/run_peer.py");
+
+/// Bytes that most clients send, and those that come back.
+const SIZE: u64 = 300_000;
+
+static PROGRAMS: LazyLock<PathBuf> =
+    LazyLock::new(|| program::build_all(&["prp-tools", "prp-run-preload"], SIBLING));
+
+/// The distribution's interpreter, or that in the path.
+static PYTHON: LazyLock<&'static str> = LazyLock::new(|| {
+    let of_distribution = "/usr/bin/python3";
+    if Path::new(of_distribution).exists() { of_distribution } else { "python3" }
+});
+
+/// The interpreter; skips the test if there is none.
+fn python() -> &'static str {
+    if Command::new(*PYTHON).arg("--version").output().is_err() {
+        skip("python3");
+    }
+    *PYTHON
+}
+
+fn build() {
+    LazyLock::force(&PROGRAMS);
+}
+
+/// What `prp run` gets beside the program.
+#[derive(Copy, Clone)]
+struct Run<'a> {
+    node: Node<'a>,
+    options: &'a [&'a str],
+    report: Option<&'a Path>,
+}
+
+impl<'a> Run<'a> {
+    /// With PRP alone.
+    fn new(node: Node<'a>) -> Self {
+        Self { node, options: &["--require"], report: None }
+    }
+
+    fn with(self, options: &'a [&'a str]) -> Self {
+        Self { options, ..self }
+    }
+
+    fn reporting(self, report: &'a Path) -> Self {
+        Self { report: Some(report), ..self }
+    }
+
+    fn command(self, words: &[&str]) -> Command {
+        let mut command = self.node.command("env");
+        if let Some(report) = self.report {
+            command.arg(format!("PRP_RUN_REPORT={}", report.display()));
+        }
+        command.arg(PROGRAMS.join("prp")).arg("run").args(self.options).args(words);
+        command
+    }
+
+    /// Runs the client `what`; what it prints.
+    fn call(self, what: &str, host: &str, port: u16) -> String {
+        let port = port.to_string();
+        let output = self.command(&[python(), PEER, what, host, &port]).output().expect("it runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (printed, errors) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{what}: {printed}{errors}");
+        printed
+    }
+
+    /// Starts the server `what`.
+    fn serve(self, what: &str, port: u16) -> Server {
+        let port = port.to_string();
+        Server::start(self.command(&[python(), PEER, what, &port]))
+    }
+}
+
+/// A server, which is killed when this is dropped.
+struct Server {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// Starts a server that prints a line when it listens.
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("topo runs");
+        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut server = Self { child, stdout };
+        assert!(server.line().starts_with("listening"), "the server says when it listens");
+        server
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("the server prints");
+        line.trim_end().to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The lines of a report, once there is one of `program` for which `is_it` holds.
+fn reported(report: &TempFile, is_it: impl Fn(&Value) -> bool) -> Value {
+    until("the line of a process", || {
+        let text = std::fs::read_to_string(report.path()).expect("the report is there");
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        lines.into_iter().find(|line| is_it(line))
+    })
+}
+
+/// The holder of the run whose command line has `word` in it.
+fn holder(word: &str) -> Pid {
+    until("the holder", || {
+        let processes = std::fs::read_dir("/proc").expect("procfs").flatten();
+        let mut numbers = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
+        numbers.find_map(|number: i32| {
+            let exe = std::fs::read_link(format!("/proc/{number}/exe")).ok()?;
+            let words = std::fs::read(format!("/proc/{number}/cmdline")).ok()?;
+            let mut words = words.split(|byte| *byte == 0);
+            let is_it = exe == PROGRAMS.join("prp") && words.any(|it| it == word.as_bytes());
+            is_it.then(|| Pid::from_raw(number))
+        })
+    })
+}
+
+/// A server of the distribution and a client of the distribution; the name of a node in the URL.
+fn curl__from_a_server_in_python() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        skip("curl");
+    }
+    let pair = Topology::pair();
+    let hosts = pair.node(1).hosts();
+    let named: String = hosts
+        .lines()
+        .map(|line| match line.strip_prefix("2 ") {
+            Some(rest) => format!("2 {} gamma\n", rest.trim_end()),
+            None => format!("{line}\n"),
+        })
+        .collect();
+    let hosts = TempFile::new(named);
+    let option = hosts.path().display().to_string();
+    let report = TempFile::new("");
+    let words = [python(), "-u", "-c", SERVER];
+    let _server = Server::start(Run::new(pair.node(2)).command(&words));
+    let options = ["--require", "--hosts", &option];
+    let client = Run::new(pair.node(1)).with(&options).reporting(report.path());
+    let output = client.command(&["curl", "-sS", "http://gamma:8080/"]).output().expect("curl");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout.len(), SIZE as usize);
+    let line = reported(&report, |line| line["program"] == "curl");
+    assert_eq!((&line["connections_prp"], &line["connections_tcp"]), (&1.into(), &0.into()));
+    assert!(line["bytes_prp"].as_u64().expect("a number") > SIZE, "{line}");
+}
+
+const SERVER: &str = "
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(bytes(300000))
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(('', 8080), Handler)
+print('listening')
+server.serve_forever()
+";
+
+/// A forked child, a program that is executed, another process, and sendfile.
+fn descriptors__go_where_programs_pass_them() {
+    let pair = Topology::pair();
+    let client = Run::new(pair.node(1));
+    for (port, server) in [(7001, "serve_forking"), (7002, "serve_exec"), (7003, "serve_passing")] {
+        let report = TempFile::new("");
+        let _server = Run::new(pair.node(2)).serve(server, port);
+        client.reporting(report.path()).call("call_echo", "198.18.0.2", port);
+        let line = reported(&report, |line| line["connections_prp"] == 1);
+        assert_eq!(line["bytes_prp"], 2 * SIZE, "{server}: {line}");
+    }
+    let _server = Run::new(pair.node(2)).serve("serve_file", 7004);
+    client.call("call_file", "198.18.0.2", 7004);
+}
+
+fn many__connections_at_a_time() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_asyncio", 7005);
+    Run::new(pair.node(1)).call("call_many", "198.18.0.2", 7005);
+}
+
+fn workers__accept_from_one_listener() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_prefork", 7006);
+    Run::new(pair.node(1)).call("call_workers", "198.18.0.2", 7006);
+}
+
+fn names__and_options_are_as_of_tcp() {
+    let pair = Topology::pair();
+    let mut server = Run::new(pair.node(2)).serve("serve_silent", 7007);
+    let printed = Run::new(pair.node(1)).call("call_options", "198.18.0.2", 7007);
+    assert_eq!(printed, "198.18.0.1 198.18.0.2\n");
+    assert_eq!(server.line(), "accepted 198.18.0.2 198.18.0.1");
+}
+
+fn epoll__has_a_socket_before_it_connects() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_asyncio", 7008);
+    Run::new(pair.node(1)).call("call_registered", "198.18.0.2", 7008);
+}
+
+fn connect__nobody_listens() {
+    let pair = Topology::pair();
+    // Some process refuses in the node's name.
+    let _other = Run::new(pair.node(2)).serve("serve_silent", 7018);
+    Run::new(pair.node(1)).call("call_refused", "198.18.0.2", 7009);
+}
+
+/// A node that is in prphosts, and whose machine is not there.
+fn connect__nobody_answers() {
+    let pair = Topology::pair();
+    let mut hosts = pair.node(1).hosts();
+    hosts.push_str("9 02:00:00:00:00:99 eth0\n");
+    let hosts = TempFile::new(hosts);
+    let option = hosts.path().display().to_string();
+    let options = ["--require", "--hosts", &option];
+    let printed = Run::new(pair.node(1)).with(&options).call("call_unanswered", "198.18.0.9", 80);
+    assert_eq!(printed, "ETIMEDOUT\n");
+}
+
+fn reset__is_no_end_of_file() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_resetting", 7010);
+    let printed = Run::new(pair.node(1)).call("call_reset", "198.18.0.2", 7010);
+    assert!(printed.starts_with("reset after"), "{printed}");
+}
+
+/// Both ends of a connection see a reset, and the server goes on with TCP.
+fn holder__is_killed() {
+    let pair = Topology::pair();
+    let mut server = Run::new(pair.node(2)).serve("serve_silent", 7011);
+    let words = [python(), PEER, "call_waiting", "198.18.0.2", "7011"];
+    let mut client = Run::new(pair.node(1)).command(&words);
+    let mut client = client.stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut stdout = BufReader::new(client.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("the client prints");
+    assert_eq!(line, "connected\n");
+    assert!(server.line().starts_with("accepted"));
+    kill(holder("call_waiting"), Signal::SIGKILL).expect("it is there");
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).expect("the client prints");
+    assert_eq!(rest, "reset\n");
+    assert!(client.wait().expect("it ends").success());
+    kill(holder("serve_silent"), Signal::SIGKILL).expect("it is there");
+    let tcp = pair.node(1).run(python(), &[PEER, "call_options", "10.99.0.2", "7011"]);
+    assert_eq!(tcp, "10.99.0.1 10.99.0.2\n");
+}
+
+/// A port is free again when the last process that had its socket has ended.
+fn listener__ends_with_its_last_socket() {
+    let pair = Topology::pair();
+    let client = Run::new(pair.node(1));
+    let server = Run::new(pair.node(2)).serve("serve_asyncio", 7012);
+    client.call("call_echo", "198.18.0.2", 7012);
+    drop(server);
+    until("a refusal", || {
+        let words = [python(), PEER, "call_refused", "198.18.0.2", "7012"];
+        client
+            .command(&words)
+            .stderr(Stdio::null())
+            .status()
+            .expect("it runs")
+            .success()
+            .then_some(())
+    });
+    let _server = Run::new(pair.node(2)).serve("serve_asyncio", 7012);
+    client.call("call_echo", "198.18.0.2", 7012);
+}
+
+fn listener__serves_both_or_one_of_them() {
+    let pair = Topology::pair();
+    let plain = |host: &str, port: u16| {
+        let mut command = pair.node(1).command(python());
+        command.args([PEER, "call_echo", host, &port.to_string()]).stderr(Stdio::null());
+        command.status().expect("it runs").success()
+    };
+    let over_prp = |port: u16| {
+        let words = [python(), PEER, "call_echo", "198.18.0.2", &port.to_string()];
+        let mut command = Run::new(pair.node(1)).command(&words);
+        command.stderr(Stdio::null()).status().expect("it runs").success()
+    };
+    for (port, carrier, prp, tcp) in
+        [(7013, "both", true, true), (7014, "prp", true, false), (7015, "tcp", false, true)]
+    {
+        let options = ["--listen", carrier];
+        let _server = Run::new(pair.node(2)).with(&options).serve("serve_forking", port);
+        assert_eq!((over_prp(port), plain("10.99.0.2", port)), (prp, tcp), "{carrier}");
+    }
+}
+
+fn fall_back__is_counted_and_can_be_forbidden() {
+    let pair = Topology::pair();
+    let off = ["--off"];
+    let _server = Run::new(pair.node(2)).with(&off).serve("serve_forking", 7016);
+    let report = TempFile::new("");
+    let options = ["--network", "10.99.0.0/24"];
+    let client = Run::new(pair.node(1)).with(&options).reporting(report.path());
+    client.call("call_echo", "10.99.0.2", 7016);
+    let line = reported(&report, |line| line["connections_tcp"] == 1);
+    assert_eq!((&line["fallbacks"], &line["connections_prp"]), (&1.into(), &0.into()), "{line}");
+    let options = ["--require", "--network", "10.99.0.0/24"];
+    let _other = Run::new(pair.node(2)).serve("serve_silent", 7019);
+    Run::new(pair.node(1)).with(&options).call("call_refused", "10.99.0.2", 7016);
+}
+
+fn loopback__is_claimed() {
+    let pair = Topology::pair();
+    let report = TempFile::new("");
+    let options = ["--require", "--loopback", "self"];
+    let run = Run::new(pair.node(1)).with(&options).reporting(report.path());
+    run.call("call_loopback", "127.0.0.1", 7017);
+    let line = reported(&report, |line| line["connections_prp"] == 2);
+    assert_eq!(line["connections_tcp"], 0, "{line}");
+}
