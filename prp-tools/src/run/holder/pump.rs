@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::socket::{MsgFlags, recv};
 use prp_sock::PrpStream;
 
@@ -21,6 +22,27 @@ const CHUNK: usize = 64 << 10;
 
 /// Bytes of the stack of the second thread.
 const STACK: usize = 512 << 10;
+
+/// What comes to the holder's end of a pair. That end is readable all the time, since the byte that
+/// was passed on last is left in it, and a `recv` that peeks and sleeps forgets the offset of what
+/// it is to look at on kernels older than 6.18: so nothing here sleeps in `recv`.
+struct Arrivals(Epoll);
+
+impl Arrivals {
+    /// Watches for what comes to `held`.
+    fn of(held: &UnixStream) -> io::Result<Self> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
+        epoll.add(held, EpollEvent::new(edges, 0))?;
+        Ok(Self(epoll))
+    }
+
+    /// Sleeps until something has come since the last call.
+    fn wait(&self) {
+        // Interrupted, it is asked again.
+        let _ = self.0.wait(&mut [EpollEvent::empty()], EpollTimeout::NONE);
+    }
+}
 
 /// A connection whose bytes are passed on.
 struct Passage<'a> {
@@ -59,8 +81,10 @@ impl Passage<'_> {
     /// Passes on what the program sends.
     fn pass_outgoing(&self) {
         let (mut bytes, mut taken) = (vec![0; CHUNK], vec![0; CHUNK]);
+        let Ok(arrivals) = Arrivals::of(&self.held) else { return self.break_off() };
+        let peek = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
         loop {
-            match recv(self.held.as_raw_fd(), &mut bytes, MsgFlags::MSG_PEEK) {
+            match recv(self.held.as_raw_fd(), &mut bytes, peek) {
                 Ok(0) => return self.end_outgoing(),
                 Ok(count) => {
                     // All but the last stay no longer.
@@ -73,6 +97,7 @@ impl Passage<'_> {
                     }
                 }
                 Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => arrivals.wait(),
                 // It has closed its end with bytes unread.
                 Err(_) => return self.leave(),
             }
