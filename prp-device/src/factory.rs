@@ -64,12 +64,33 @@ fn open_udp(hosts: &Hosts, local: NodeId) -> io::Result<Option<NodeDevice>> {
     Ok(Some(NodeDevice { name: UDP_DEVICE.to_owned(), device, io: Box::new(io) }))
 }
 
+/// Checks that `only`, the device to use alone, is not in another VLAN than `hosts` says of it.
+///
+/// # Errors
+/// `InvalidInput`: `hosts` knows VLANs of this device, or `only` is one, and `hosts` has not `only`.
+fn check_vlan(hosts: &Hosts, only: &str) -> io::Result<()> {
+    let name = interface_name(only);
+    let mut same = hosts.devices().filter(|device| interface_name(device) == name).peekable();
+    let first = same.peek().copied();
+    if same.any(|device| device == only) || (first.is_none() && name == only) {
+        return Ok(());
+    }
+    let message = match first {
+        Some(first) => format!("{only}: prphosts has {first} of this device, and not {only}"),
+        None => format!("{only}: prphosts names no such VLAN; give its line vlan=ID"),
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+}
+
 /// Opens the Ethernet devices of `hosts` and those that lead back to this machine, or `only` one.
 fn open_ethernet(
     hosts: &Hosts,
     only: Option<&str>,
     devices: &mut Vec<NodeDevice>,
 ) -> io::Result<()> {
+    if let Some(only) = only {
+        check_vlan(hosts, only)?;
+    }
     let found = list_interfaces()?;
     if let Some(only) = only
         && !found.iter().any(|i| i.name == interface_name(only))
@@ -126,3 +147,6 @@ fn absent<'a>(
     let named = hosts.devices().filter(is_absent);
     named.take(if only.is_some() { 0 } else { MAX_ABSENT })
 }
+
+#[cfg(test)]
+mod tests;

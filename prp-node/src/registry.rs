@@ -21,7 +21,7 @@ pub use down_hops::{DownHop, DownHops};
 pub use ledger::{Ledger, LedgerReader, MAX_RECORDS};
 
 /// What comes with a ledger: a mark, and the version of this exchange.
-const HELLO: [u8; 8] = *b"PRPreg\0\x03";
+const HELLO: [u8; 8] = *b"PRPreg\0\x04";
 
 /// Bytes read at once. A router sends little; what it sends later is read later.
 const READ_BYTES: usize = 4096;

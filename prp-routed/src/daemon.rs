@@ -19,6 +19,7 @@ use nix::sys::time::TimeSpec;
 use prp_device::{Carrier, CpuContention};
 use prp_node::{DownHop, DownHops, limits};
 use prp_proto::addr::DeviceId;
+use prp_proto::hosts::renamed;
 use prp_proto::time::Instant;
 use socket2::SockRef;
 use tracing::{info, warn};
@@ -183,7 +184,7 @@ impl Daemon {
         let hop = |neighbour: &Neighbour| {
             let link = self.router.links.get(usize::from(neighbour.hop.device.0))?;
             let (station, hop_use) = (neighbour.station, neighbour.hop_use());
-            Some(DownHop { device: self.name_in_force(link).to_owned(), station, hop_use })
+            Some(DownHop { device: self.name_in_force(link), station, hop_use })
         };
         let down = DownHops(down.filter_map(hop).collect());
         if down != self.announced {
@@ -194,10 +195,11 @@ impl Daemon {
 
     /// What prphosts calls the device of `link`: as when it was opened, unless it is called
     /// otherwise by now.
-    fn name_in_force<'l>(&'l self, link: &'l Link) -> &'l str {
+    fn name_in_force(&self, link: &Link) -> String {
         let by_now = link.state.and_then(|state| self.carrier.name(state.index));
-        let is_named = |name: &&str| self.table.file.hosts().devices().any(|named| named == *name);
-        by_now.filter(is_named).unwrap_or_else(|| link.name())
+        let is_named = |name: &String| self.table.file.hosts().devices().any(|named| named == name);
+        let by_now = by_now.map(|now| renamed(link.name(), now)).filter(is_named);
+        by_now.unwrap_or_else(|| link.name().to_owned())
     }
 
     fn announce_admin_down(&mut self) {

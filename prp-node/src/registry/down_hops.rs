@@ -6,8 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 use prp_proto::addr::{MacAddr, StationAddr};
 use prp_proto::route::HopUse;
 
-/// Bytes of an interface's name at most, with the zero behind it.
-const NAME: usize = 16;
+/// Bytes of a device's name at most, with the zero behind it: that of an interface, fifteen, and of
+/// a VLAN behind it, nine.
+const NAME: usize = 32;
 
 /// What kind of address it is, a UDP port, and the address. IP addresses are there as they are:
 /// their numbers in prphosts differ while router and process have read different ones.

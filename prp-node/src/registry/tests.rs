@@ -105,7 +105,7 @@ fn down_hops__arrive_in_pieces_and_one_after_another() {
     let messages = [
         DownHops::default(),
         DownHops(vec![hop("eth0", 1), hop("a-name-of-fif15", 2)]),
-        DownHops(vec![hop("eth1", 3)]),
+        DownHops(vec![hop("eth1", 3), hop("a-name-of-fif15:vlan4094", 2)]),
         DownHops(vec![udp("10.0.0.3:5230"), udp("[fd00::1:2]:65408"), hop("eth1", 4)]),
     ];
     let encoded: Vec<u8> = messages.iter().flat_map(DownHops::encode).collect();

@@ -1,6 +1,7 @@
 //! Devices that come, go and change while the router runs.
 
 use prp_device::own_addrs;
+use prp_proto::hosts::{interface_name, renamed};
 use tracing::{info, warn};
 
 use super::Daemon;
@@ -14,9 +15,14 @@ impl Daemon {
     pub(super) fn devices_changed(&mut self) {
         self.follow_devices();
         let carrier = &self.carrier;
-        let is_known = |index| self.table.devices.iter().any(|known| known.index == index);
+        // One device may have several VLANs.
+        let is_known = |name: &str, index| {
+            let is_it = |known: &str| renamed(known, interface_name(name)) == name;
+            self.table.devices.iter().any(|known| known.index == index && is_it(&known.name))
+        };
         let is_awaited = |name: &str| !self.table.devices.iter().any(|known| known.name == name);
-        let is_present = |name: &str| carrier.called(name).is_some_and(|it| !is_known(it.index));
+        let is_present =
+            |name: &str| carrier.called(name).is_some_and(|it| !is_known(name, it.index));
         let come = {
             let mut named = self.table.file.hosts().devices();
             named
