@@ -49,8 +49,23 @@ pub(crate) struct Epochs {
     /// Ranks whose windows are locked.
     pub(crate) locked: BTreeSet<usize>,
     pub(crate) are_all_locked: bool,
-    /// Ranks of whose windows something was asked for that may not be done, and for how many bytes.
-    pub(crate) asked: BTreeMap<usize, usize>,
+    /// What was asked for of the windows of ranks.
+    asked: BTreeMap<usize, Asked>,
+}
+
+/// Bytes for which a rank was asked, since the window was made: they only grow, so that several
+/// threads may wait for a part of them at the same time.
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
+struct Asked {
+    total: u64,
+    /// Of these the first that are known to be done.
+    done: u64,
+}
+
+impl Asked {
+    const fn is_done(self) -> bool {
+        self.done >= self.total
+    }
 }
 
 impl Epochs {
@@ -69,6 +84,40 @@ impl Epochs {
     /// Whether no other rank's window may be used, but perhaps behind a fence.
     pub(crate) fn is_free(&self) -> bool {
         self.started.is_none() && self.locked.is_empty() && !self.are_all_locked
+    }
+
+    /// Notes that a rank was asked for so many bytes; for how many it was that may not be done.
+    pub(crate) fn note_asked(&mut self, rank: usize, bytes: usize) -> u64 {
+        let asked = self.asked.entry(rank).or_default();
+        asked.total += bytes as u64;
+        asked.total - asked.done
+    }
+
+    /// For how many bytes a rank was asked in all, if some of them may not be done.
+    pub(crate) fn asked_of(&self, rank: usize) -> Option<u64> {
+        self.asked.get(&rank).filter(|asked| !asked.is_done()).map(|asked| asked.total)
+    }
+
+    /// All ranks that were asked for something that may not be done.
+    pub(crate) fn all_asked(&self) -> Vec<usize> {
+        self.asked.iter().filter(|(_, asked)| !asked.is_done()).map(|(rank, _)| *rank).collect()
+    }
+
+    /// The first `total` bytes for which a rank was asked are done.
+    pub(crate) fn note_done(&mut self, rank: usize, total: u64) {
+        if let Some(asked) = self.asked.get_mut(&rank) {
+            asked.done = asked.done.max(total);
+        }
+    }
+
+    /// The epoch with a rank ends, and with it all that the rank was asked for.
+    pub(crate) fn end_with(&mut self, rank: usize) {
+        self.asked.entry(rank).and_modify(|asked| asked.done = asked.total);
+    }
+
+    /// The epoch with all ranks ends.
+    pub(crate) fn end_with_all(&mut self) {
+        self.asked.values_mut().for_each(|asked| asked.done = asked.total);
     }
 }
 
@@ -97,5 +146,37 @@ impl Window {
     /// The ranks of the world of some of its ranks.
     pub(crate) fn in_world(&self, ranks: &[usize]) -> Vec<usize> {
         ranks.iter().map(|&rank| self.comm.group[rank]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn note_done__of_two_threads_leaves_what_was_asked_for_meanwhile() {
+        let mut epochs = Epochs::default();
+        epochs.note_asked(1, 100);
+        let [first, second] = [(); 2].map(|()| epochs.asked_of(1).unwrap());
+        assert_eq!(epochs.asked_of(1), Some(100), "it is not done before the rank says so");
+        epochs.note_asked(1, 50);
+        epochs.note_done(1, first);
+        epochs.note_done(1, second);
+        assert_eq!(epochs.all_asked(), [1]);
+        assert_eq!(epochs.note_asked(1, 5), 55);
+        epochs.note_done(1, 155);
+        assert_eq!(epochs.asked_of(1), None);
+        assert!(epochs.all_asked().is_empty());
+    }
+
+    #[test]
+    fn end_with__leaves_what_other_ranks_were_asked_for() {
+        let mut epochs = Epochs::default();
+        epochs.note_asked(1, 100);
+        epochs.note_asked(2, 100);
+        epochs.end_with(1);
+        assert_eq!(epochs.all_asked(), [2]);
+        epochs.end_with_all();
+        assert!(epochs.all_asked().is_empty());
     }
 }

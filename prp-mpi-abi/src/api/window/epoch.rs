@@ -79,36 +79,38 @@ fn ask_all(window: &Window, ranks: &[usize], action: Action) -> Outcome {
     })
 }
 
-/// Waits until all is done that these ranks were asked for.
+/// Waits until all is done that these ranks were asked for. It counts as done only then: another
+/// thread that waits for a part of it has to wait, too.
 fn complete(window: &Window, ranks: &[usize]) -> Outcome {
-    let asked: Vec<usize> = {
-        let mut epochs = window.epochs.lock();
-        ranks.iter().copied().filter(|rank| epochs.asked.remove(rank).is_some()).collect()
+    let asked: Vec<(usize, u64)> = {
+        let epochs = window.epochs.lock();
+        ranks.iter().filter_map(|&rank| Some((rank, epochs.asked_of(rank)?))).collect()
     };
-    ask_all(window, &asked, Action::Flush)
+    let ranks: Vec<usize> = asked.iter().map(|(rank, _)| *rank).collect();
+    ask_all(window, &ranks, Action::Flush)?;
+    let mut epochs = window.epochs.lock();
+    for (rank, total) in asked {
+        epochs.note_done(rank, total);
+    }
+    Ok(())
 }
 
 /// The same of all ranks.
 pub(super) fn complete_all(window: &Window) -> Outcome {
-    let asked: Vec<usize> = window.epochs.lock().asked.keys().copied().collect();
+    let asked = window.epochs.lock().all_asked();
     complete(window, &asked)
 }
 
 /// Bytes that a rank may be asked for before what it was asked for is done: what it answers waits
 /// in memory until this rank takes it.
-const MOST_ASKED: usize = 4 << 20;
+const MOST_ASKED: u64 = 4 << 20;
 
 /// What a message costs that asks for something, counted as bytes.
 const MESSAGE: usize = 256;
 
 /// Notes that a rank was asked for something, and waits if that is too much by now.
 pub(super) fn note_asked(window: &Window, rank: usize, bytes: usize) -> Outcome {
-    let asked = {
-        let mut epochs = window.epochs.lock();
-        let asked = epochs.asked.entry(rank).or_default();
-        *asked += bytes + MESSAGE;
-        *asked
-    };
+    let asked = window.epochs.lock().note_asked(rank, bytes + MESSAGE);
     if asked < MOST_ASKED { Ok(()) } else { complete(window, &[rank]) }
 }
 
@@ -127,7 +129,7 @@ pub(crate) fn win_fence(assert: c_int, win: Handle) -> Outcome {
 
 /// Whether something else can begin: nothing has, and nothing was done behind the last fence.
 fn leave_fence(epochs: &mut Epochs) -> Result<(), &'static str> {
-    if epochs.is_fenced && !epochs.asked.is_empty() {
+    if epochs.is_fenced && !epochs.all_asked().is_empty() {
         return Err("what was done behind MPI_Win_fence has to end with one");
     }
     epochs.is_fenced = false;
@@ -164,7 +166,10 @@ pub(crate) fn win_unlock(rank: c_int, win: Handle) -> Outcome {
     }
     let rank = rank_of(&window, win, rank)?;
     change(&window, win, |epochs| match epochs.locked.remove(&rank) {
-        true => Ok(epochs.asked.remove(&rank)),
+        true => {
+            epochs.end_with(rank);
+            Ok(())
+        }
         false => Err("the window of this rank was not locked by MPI_Win_lock"),
     })?;
     ask_all(&window, &[rank], Action::Unlock)
@@ -188,7 +193,7 @@ pub(crate) fn win_lock_all(assert: c_int, win: Handle) -> Outcome {
 pub(crate) fn win_unlock_all(win: Handle) -> Outcome {
     let window = window_of(win)?;
     change(&window, win, |epochs| {
-        epochs.asked.clear();
+        epochs.end_with_all();
         match std::mem::take(&mut epochs.are_all_locked) {
             true => Ok(()),
             false => Err("MPI_Win_lock_all was not called"),
@@ -287,7 +292,7 @@ pub(crate) fn win_complete(win: Handle) -> Outcome {
     let window = window_of(win)?;
     let ranks = change(&window, win, |epochs| {
         let ranks = epochs.started.take().ok_or("MPI_Win_start was not called")?;
-        epochs.asked.clear();
+        epochs.end_with_all();
         Ok(ranks)
     })?;
     ask_all(&window, &ranks, Action::Complete)
