@@ -149,7 +149,13 @@ pub(crate) fn win_allocate(
     Ok(())
 }
 
-/// Bytes of the ranks before one.
+/// Bytes of all ranks, if they fit in the addresses of a process.
+fn together(extents: &[Extent]) -> Option<usize> {
+    let sum = extents.iter().try_fold(0_usize, |sum, extent| sum.checked_add(extent.bytes));
+    sum.filter(|sum| isize::try_from(*sum).is_ok())
+}
+
+/// Bytes of the ranks before one, of which there are not more than [`together`].
 fn before(extents: &[Extent], rank: usize) -> usize {
     extents[..rank].iter().map(|extent| extent.bytes).sum()
 }
@@ -160,7 +166,11 @@ fn share(
     handle: Handle,
     extents: &[Extent],
 ) -> Result<Option<(usize, WindowMemory)>, Failure> {
-    let len = before(extents, extents.len());
+    // All ranks see the same sizes, and so all of them end here if any does.
+    let len = together(extents).ok_or_else(|| {
+        let text = "the windows of all ranks have more bytes than fit in one piece";
+        Failure::new(Class::Size, handle, text)
+    })?;
     let made = (of.rank == 0).then(|| SharedBlock::memory(len).ok()).flatten();
     let (pid, descriptor) = made
         .as_ref()
@@ -318,4 +328,22 @@ pub(crate) fn value_of_window(window: &Window, key: c_int) -> Option<usize> {
         _ => return None,
     };
     Some(number as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn together__more_than_a_process_has_addresses_is_none() {
+        let of = |bytes: &[usize]| {
+            let all: Vec<_> = bytes.iter().map(|&bytes| Extent { bytes, unit: 1 }).collect();
+            together(&all)
+        };
+        assert_eq!(of(&[]), Some(0));
+        assert_eq!(of(&[5, 0, 7]), Some(12));
+        assert_eq!(of(&[1 << 62, (1 << 62) - 1]), Some(isize::MAX as usize));
+        assert_eq!(of(&[1 << 62; 2]), None);
+        assert_eq!(of(&[1 << 62; 4]), None, "the sum is 0 if it is not checked");
+    }
 }

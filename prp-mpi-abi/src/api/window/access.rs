@@ -60,6 +60,10 @@ impl Call {
         let own = |failure| window.own(win, failure);
         let datatype = type_of(datatype, win).map_err(own)?;
         let count = length(count, Class::Count, win).map_err(own)?;
+        if count.checked_mul(datatype.size()).is_none() {
+            let text = format!("{count} elements have more bytes than can be counted");
+            return Err(window.failure(win, Class::Count, text));
+        }
         let rank = rank_of(&window, win, rank)?;
         if !window.epochs.lock().has(rank) {
             let text = format!(
