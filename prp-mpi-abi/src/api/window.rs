@@ -94,8 +94,13 @@ fn make(
         process.engine().open_window(own.messages(), memory);
     }
     let all_have = allgather_words(&own, comm, &[placed.is_some().into()])?;
-    let Some((base, memory)) = placed.filter(|_| all_have.iter().all(|has| *has == 1)) else {
+    if all_have.contains(&0) {
         process.engine().close_window(own.messages());
+        if let Some((_, memory)) = &placed {
+            give_back(memory);
+        }
+    }
+    let Some((base, memory)) = placed.filter(|_| !all_have.contains(&0)) else {
         return Err(failure(Class::NoMemory, "a rank has no memory for its window".to_owned()));
     };
     // Where no thread can be had, others wait until this rank waits, too.
@@ -114,6 +119,14 @@ fn make(
     };
     win.put(WINDOWS.add(Arc::new(window)));
     Ok(())
+}
+
+/// Frees memory that nobody uses any more, if it is the library's. Memory that ranks share is
+/// unmapped with the window.
+fn give_back(memory: &WindowMemory) {
+    if let WindowMemory::Allocated(address) = memory {
+        free(Address::from_number(*address));
+    }
 }
 
 pub(crate) fn win_create(
@@ -251,9 +264,7 @@ pub(crate) fn win_free(win: Ptr<Handle>) -> Outcome {
     plan_of_barrier(window.comm.clone(), handle).run()?;
     process()?.engine().close_window(window.context());
     WINDOWS.take(handle);
-    if let WindowMemory::Allocated(address) = window.memory {
-        free(Address::from_number(address));
-    }
+    give_back(&window.memory);
     win.put(Handle::WIN_NULL);
     Ok(())
 }
