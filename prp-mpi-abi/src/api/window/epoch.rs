@@ -45,10 +45,11 @@ fn change<T>(
     changed.or_else(|text| wrong_epoch(window, win, text))
 }
 
-/// Waits for something of these ranks of a window.
+/// Waits for something of these ranks of a window. `is_theirs`: no other rank can end the wait.
 fn wait_for<T>(
     window: &Window,
     ranks: &[usize],
+    is_theirs: bool,
     ready: impl FnMut(&mut Engine) -> Option<T>,
 ) -> Result<T, Failure> {
     let process = process()?;
@@ -58,7 +59,11 @@ fn wait_for<T>(
         let rest = if ranks.len() > named.len() { ", ..." } else { "" };
         let text = format!("of ranks {}{rest}", named.join(", "));
         let mut waiting = Waiting::new(current_call(), name, text);
-        waiting.peer = if let [rank] = ranks { Some(window.comm.group[*rank]) } else { None };
+        if let [rank] = ranks
+            && is_theirs
+        {
+            waiting.peer = Some(window.comm.group[*rank]);
+        }
         waiting
     };
     Ok(process.wait(&what, ready))
@@ -73,7 +78,9 @@ fn ask_all(window: &Window, ranks: &[usize], action: Action) -> Outcome {
         let ask = |to: usize| engine.ask(to, window.context(), action);
         window.in_world(ranks).into_iter().map(ask).collect()
     };
-    wait_for(window, ranks, |engine| {
+    // A lock is free once the rank that holds it gives it back, which may be any.
+    let is_theirs = !matches!(action, Action::LockShared | Action::LockExclusive);
+    wait_for(window, ranks, is_theirs, |engine| {
         requests.retain(|request| engine.take(*request).is_none());
         requests.is_empty().then_some(())
     })
@@ -285,7 +292,7 @@ pub(crate) fn win_start(group: Handle, assert: c_int, win: Handle) -> Outcome {
         Ok(())
     })?;
     let world = window.in_world(&ranks);
-    wait_for(&window, &ranks, |engine| engine.take_posts(window.context(), &world))
+    wait_for(&window, &ranks, true, |engine| engine.take_posts(window.context(), &world))
 }
 
 pub(crate) fn win_complete(win: Handle) -> Outcome {
@@ -310,7 +317,7 @@ pub(crate) fn win_wait(win: Handle) -> Outcome {
     let window = window_of(win)?;
     let ranks = posted(&window, win)?;
     let world = window.in_world(&ranks);
-    wait_for(&window, &ranks, |engine| engine.take_completions(window.context(), &world))?;
+    wait_for(&window, &ranks, true, |engine| engine.take_completions(window.context(), &world))?;
     window.epochs.lock().posted = None;
     Ok(())
 }
