@@ -68,6 +68,8 @@ pub struct Process {
     hang: Option<Duration>,
     /// Whether several threads may call at the same time.
     is_shared: AtomicBool,
+    /// Whether they may be threads of the program.
+    has_threads: AtomicBool,
     began: Instant,
     /// Whether this rank has left the job, if only for a while.
     is_away: AtomicBool,
@@ -105,8 +107,9 @@ impl Process {
         self.began
     }
 
-    /// Several threads may call at the same time from now on.
+    /// Several threads of the program may call at the same time from now on.
     pub fn share(&self) {
+        self.has_threads.store(true, Ordering::Relaxed);
         self.is_shared.store(true, Ordering::Relaxed);
     }
 

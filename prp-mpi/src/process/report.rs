@@ -1,6 +1,7 @@
 //! What a rank says of itself: where it waits, and what does not fit.
 
 use std::fmt::Write;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Process;
@@ -36,7 +37,8 @@ impl Process {
     /// Where this rank is, in lines: what it does, which is the same for ranks that do the same;
     /// times and queues; the rank it waits for, if that is one; if it waits for others, a text that
     /// changes with all that happens to it; and the processor time it has used, in ticks of the
-    /// kernel.
+    /// kernel. A rank of whose threads one may call MPI that does not wait in it now waits for no
+    /// others.
     pub(crate) fn whereabouts(&self) -> String {
         let waiting = self.waiting.lock().clone();
         let mut text = String::new();
@@ -49,6 +51,10 @@ impl Process {
             if !at.detail.is_empty() {
                 let _ = write!(text, ", {}", at.detail);
             }
+        }
+        let others = self.threads_that_may_call(waiting.len());
+        if others > 0 && !waiting.is_empty() {
+            text.push_str(", while other threads do not wait");
         }
         text.push('\n');
         let longest = waiting.iter().map(|w| w.since.elapsed()).max().unwrap_or(Duration::ZERO);
@@ -69,12 +75,14 @@ impl Process {
         let _ = write!(text, "; {}", listed("posted", &posted, receives));
         let _ = write!(text, "; {}", listed("unexpected", &came, messages));
         text.push('\n');
-        if let [Waiting { peer: Some(peer), .. }] = waiting[..] {
+        if let [Waiting { peer: Some(peer), .. }] = waiting[..]
+            && others == 0
+        {
             let _ = write!(text, "{peer}");
         }
         text.push('\n');
         // A function of the program, in which a thread may be that waits, ends by itself.
-        if !waiting.is_empty() && !is_combining {
+        if !waiting.is_empty() && !is_combining && others == 0 {
             let _ = write!(text, "{changes}");
             for at in &waiting {
                 let _ = write!(text, " {}", at.since.duration_since(self.began).as_nanos());
@@ -82,6 +90,15 @@ impl Process {
         }
         let _ = write!(text, "\n{}", ticks_used());
         text
+    }
+
+    /// How many threads of the program do not wait where `waiting` do, and may call MPI: they sleep,
+    /// or read a file, and may send then what others wait for.
+    fn threads_that_may_call(&self, waiting: usize) -> usize {
+        if !self.has_threads.load(Ordering::Relaxed) {
+            return 0;
+        }
+        program_threads(thread_names()).saturating_sub(waiting)
     }
 
     fn describe(&self, pattern: &Pattern) -> String {
@@ -103,6 +120,29 @@ impl Process {
             call_text(mismatch.theirs),
         )
     }
+}
+
+/// Names of threads of this library and of PRP, as the kernel keeps them: 15 bytes.
+const LIBRARY_THREADS: [&str; 8] = [
+    "prp-mpi-control",
+    "prp-mpi-watch",
+    "prp-mpi-window",
+    "prp-control",
+    "prp-fastpath",
+    "prp-keeper",
+    "prp-memory",
+    "prp-node-port",
+];
+
+/// How many of these threads are the program's.
+fn program_threads(names: impl Iterator<Item = String>) -> usize {
+    names.filter(|name| !LIBRARY_THREADS.contains(&name.trim_end())).count()
+}
+
+/// The names of all threads of this process; none if the kernel does not say.
+fn thread_names() -> impl Iterator<Item = String> {
+    let all = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    all.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok())
 }
 
 /// Processor time of all threads of this process so far, in ticks of the kernel; 0 if unknown.
@@ -171,3 +211,6 @@ const fn element_name(code: u16) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -126,6 +126,7 @@ impl Process {
             is_oversubscribed: here > processors,
             hang: Duration::try_from_secs_f64(seconds).ok().filter(|s| !s.is_zero()),
             is_shared: AtomicBool::new(false),
+            has_threads: AtomicBool::new(false),
             began: Instant::now(),
             is_away: AtomicBool::new(false),
         })

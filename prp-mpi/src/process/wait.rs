@@ -118,7 +118,7 @@ impl Process {
     /// # Errors
     /// If there is no such thread and none can be had.
     pub fn serve_windows(self: &Arc<Self>) -> io::Result<()> {
-        self.share();
+        self.is_shared.store(true, Ordering::Relaxed);
         if self.size() == 1 || !self.engine().begin_serving() {
             return Ok(());
         }
