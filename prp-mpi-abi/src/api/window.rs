@@ -4,11 +4,12 @@ mod access;
 mod epoch;
 
 use std::ffi::{c_char, c_int};
-use std::os::fd::AsRawFd;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use prp_mpi::datatype::Datatype;
-use prp_mpi::sys::shared::SharedBlock;
+use prp_mpi::sys::shared::{NamedMemory, SharedBlock};
 
 pub(crate) use self::access::*;
 use self::epoch::complete_all;
@@ -56,10 +57,11 @@ pub(crate) fn window_of(handle: Handle) -> Result<Arc<Window>, Failure> {
     WINDOWS.at(handle).ok_or_else(|| Failure::new(Class::Win, Handle::SELF, "no such window"))
 }
 
-/// What is made of the memory of all ranks, once all have told how long theirs is: where that of
-/// this rank is, if there is any.
-type Place<'a> =
-    dyn Fn(&Arc<Comm>, &[Extent]) -> Result<Option<(usize, WindowMemory)>, Failure> + 'a;
+/// Where the memory of this rank is, or why there is none.
+type Placed = io::Result<(usize, WindowMemory)>;
+
+/// What is made of the memory of all ranks, once all have told how long theirs is.
+type Place<'a> = dyn Fn(&Arc<Comm>, &[Extent]) -> Result<Placed, Failure> + 'a;
 
 /// Makes a window; all ranks of the communicator do.
 fn make(
@@ -89,20 +91,23 @@ fn make(
         .collect();
     let placed = place(&own, &extents)?;
     // Nobody asks for anything before all are there, and if one has no memory none has a window.
-    if let Some((base, _)) = &placed {
+    if let Ok((base, _)) = &placed {
         let memory = Address::from_number(*base).region(size, &Datatype::bytes());
         process.engine().open_window(own.messages(), memory);
     }
-    let all_have = allgather_words(&own, comm, &[placed.is_some().into()])?;
+    let all_have = allgather_words(&own, comm, &[placed.is_ok().into()])?;
     if all_have.contains(&0) {
         process.engine().close_window(own.messages());
-        if let Some((_, memory)) = &placed {
-            give_back(memory);
-        }
+        let text = match placed {
+            Ok((_, memory)) => {
+                give_back(&memory);
+                "another rank has no memory for its window".to_owned()
+            }
+            Err(e) => format!("no memory for a window of {size} bytes: {e}"),
+        };
+        return Err(failure(Class::NoMemory, text));
     }
-    let Some((base, memory)) = placed.filter(|_| !all_have.contains(&0)) else {
-        return Err(failure(Class::NoMemory, "a rank has no memory for its window".to_owned()));
-    };
+    let (base, memory) = placed.map_err(|e| failure(Class::NoMemory, e.to_string()))?;
     // Where no thread can be had, others wait until this rank waits, too.
     let _ = process.serve_windows();
     let values = WindowValues { size: bytes, unit, flavor, model: UNIFIED };
@@ -140,7 +145,7 @@ pub(crate) fn win_create(
     if base.is_null() && size > 0 || base.is_in_place() {
         return Err(Failure::new(Class::Base, comm, "no memory for the window"));
     }
-    let place = |_: &Arc<Comm>, _: &[Extent]| Ok(Some((base.address(), WindowMemory::OfProgram)));
+    let place = |_: &Arc<Comm>, _: &[Extent]| Ok(Ok((base.address(), WindowMemory::OfProgram)));
     make(comm, (size, unit), info, CREATE, &place, win)
 }
 
@@ -154,8 +159,10 @@ pub(crate) fn win_allocate(
 ) -> Outcome {
     let place = |of: &Arc<Comm>, extents: &[Extent]| {
         let block = allocate(extents[of.rank].bytes);
-        let memory = WindowMemory::Allocated(block.address());
-        Ok((!block.is_null()).then(|| (block.address(), memory)))
+        if block.is_null() {
+            return Ok(Err(ErrorKind::OutOfMemory.into()));
+        }
+        Ok(Ok((block.address(), WindowMemory::Allocated(block.address()))))
     };
     make(comm, (size, unit), info, ALLOCATE, &place, win)?;
     base.cast::<usize>().put(window_of(win.get())?.base);
@@ -173,30 +180,61 @@ fn before(extents: &[Extent], rank: usize) -> usize {
     extents[..rank].iter().map(|extent| extent.bytes).sum()
 }
 
-/// The first rank makes the memory, which the others open while it keeps it open.
-fn share(
+/// Opens what the first rank has `made`, which it keeps until all have tried, and describes to the
+/// others by a number that is not 0 and another one.
+fn open_made<M>(
     of: &Arc<Comm>,
     handle: Handle,
-    extents: &[Extent],
-) -> Result<Option<(usize, WindowMemory)>, Failure> {
+    made: Option<io::Result<M>>,
+    describe: impl Fn(&M) -> [u64; 2],
+    open: impl Fn(u64, u64) -> io::Result<SharedBlock>,
+) -> Result<Opened, Failure> {
+    let made = made.transpose();
+    let own = made.as_ref().map_or([0; 2], |made| made.as_ref().map_or([0; 2], &describe));
+    let words = bcast_words(of, handle, 0, &own)?;
+    let block = match &made {
+        Err(e) => Err(io::Error::new(e.kind(), e.to_string())),
+        Ok(_) if words[0] == 0 => Err(io::Error::other("the first rank has none")),
+        Ok(_) => open(words[0], words[1]),
+    };
+    let is_hidden = block.as_ref().is_err_and(|e| {
+        made.is_ok() && matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound)
+    });
+    let hidden = allgather_words(of, handle, &[is_hidden.into()])?;
+    Ok(Opened { block, is_hidden: hidden.contains(&1) })
+}
+
+/// What came of opening memory.
+struct Opened {
+    block: io::Result<SharedBlock>,
+    /// A rank could not get at it.
+    is_hidden: bool,
+}
+
+/// The first rank makes the memory, which the others open by its descriptor; by a name, where its
+/// process hides its descriptors, as one with capabilities does.
+fn share(of: &Arc<Comm>, handle: Handle, extents: &[Extent]) -> Result<Placed, Failure> {
     // All ranks see the same sizes, and so all of them end here if any does.
     let len = together(extents).ok_or_else(|| {
         let text = "the windows of all ranks have more bytes than fit in one piece";
         Failure::new(Class::Size, handle, text)
     })?;
-    let made = (of.rank == 0).then(|| SharedBlock::memory(len).ok()).flatten();
-    let (pid, descriptor) = made
-        .as_ref()
-        .map_or((0, 0), |memory| (std::process::id(), memory.as_raw_fd().cast_unsigned()));
-    let words = bcast_words(of, handle, 0, &[pid.into(), descriptor.into()])?;
-    let block = SharedBlock::of_process(words[0] as u32, words[1] as u32, len).ok();
-    // The memory may be closed once all have opened it.
-    allgather_words(of, handle, &[])?;
-    drop(made);
+    let is_first = of.rank == 0;
+    let describe =
+        |memory: &OwnedFd| [std::process::id().into(), memory.as_raw_fd().cast_unsigned().into()];
+    let open = |pid, number| SharedBlock::of_process(pid as u32, number as u32, len);
+    let made = is_first.then(|| SharedBlock::memory(len));
+    let mut opened = open_made(of, handle, made, describe, open)?;
+    if opened.is_hidden {
+        let made = is_first.then(|| NamedMemory::new(len));
+        let describe = |memory: &NamedMemory| [memory.number(), 0];
+        let open = |number, _| SharedBlock::of_number(number, len);
+        opened = open_made(of, handle, made, describe, open)?;
+    }
     let place = |block: SharedBlock| {
         (block.address() + before(extents, of.rank), WindowMemory::Shared(block))
     };
-    Ok(block.map(place))
+    Ok(opened.block.map(place))
 }
 
 pub(crate) fn win_allocate_shared(

@@ -14,7 +14,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
-pub use self::block::SharedBlock;
+pub use self::block::{NamedMemory, SharedBlock};
 
 /// Where the bytes of the first ring begin: the positions have a page to themselves.
 const HEAD: usize = 4096;

@@ -1,9 +1,14 @@
 //! Memory that several ranks of a node share, for a window.
 
-use std::fs::File;
+use std::fs::{File, remove_file};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 
+use nix::errno::Errno;
+use nix::fcntl::posix_fallocate;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::Mapping;
@@ -30,11 +35,24 @@ impl SharedBlock {
     /// Those of `open` and `mmap`; `InvalidData` if it is not as long.
     pub fn of_process(pid: u32, descriptor: u32, len: usize) -> io::Result<Self> {
         let path = format!("/proc/{pid}/fd/{descriptor}");
-        let memory = File::options().read(true).write(true).open(path)?;
+        Self::of_file(&File::options().read(true).write(true).open(path)?, len)
+    }
+
+    /// Maps the memory that a process of this node and user has given this number.
+    ///
+    /// # Errors
+    /// As [`Self::of_process`].
+    pub fn of_number(number: u64, len: usize) -> io::Result<Self> {
+        let mut options = File::options();
+        let options = options.read(true).write(true).custom_flags(libc::O_NOFOLLOW);
+        Self::of_file(&options.open(path_of(number))?, len)
+    }
+
+    fn of_file(memory: &File, len: usize) -> io::Result<Self> {
         if memory.metadata()?.len() != len.max(1) as u64 {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        Ok(Self(Mapping::new(&memory, len.max(1))?))
+        Ok(Self(Mapping::new(memory, len.max(1))?))
     }
 
     /// Where it is in this process.
@@ -43,11 +61,70 @@ impl SharedBlock {
     }
 }
 
+/// Memory that processes of this user open by a number, as long as this lives. For processes that
+/// hide their descriptors: those with capabilities do that.
+#[derive(Debug)]
+pub struct NamedMemory(u64);
+
+impl NamedMemory {
+    /// Memory of `len` bytes, all zero. It is there, not only promised: a touch of a page that does
+    /// not fit in the file system would end the process.
+    ///
+    /// # Errors
+    /// Those of `open` and `fallocate`.
+    pub fn new(len: usize) -> io::Result<Self> {
+        // The keys of the hashers come from the system's random numbers.
+        let number = RandomState::new().hash_one(0);
+        let mut options = File::options();
+        let options = options.read(true).write(true).create_new(true).mode(0o600);
+        let file = options.open(path_of(number))?;
+        let named = Self(number);
+        let len = i64::try_from(len.max(1)).map_err(io::Error::other)?;
+        loop {
+            match posix_fallocate(&file, 0, len) {
+                Err(Errno::EINTR) => {}
+                done => return Ok(done.map(|()| named)?),
+            }
+        }
+    }
+
+    /// The number, which nobody can guess.
+    pub const fn number(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Drop for NamedMemory {
+    fn drop(&mut self) {
+        let _ = remove_file(path_of(self.0));
+    }
+}
+
+/// The file of memory with a number, in the file system that Linux has for shared memory.
+fn path_of(number: u64) -> PathBuf {
+    format!("/dev/shm/prp-mpi-window-{number:016x}").into()
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsRawFd;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn of_number__is_there_for_this_user_as_long_as_it_has_a_name() {
+        let memory = NamedMemory::new(100).unwrap();
+        let metadata = path_of(memory.number()).metadata().unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o077, 0);
+        assert_eq!(metadata.len(), 100);
+        SharedBlock::of_number(memory.number(), 100).unwrap();
+        assert!(SharedBlock::of_number(memory.number(), 101).is_err());
+        let number = memory.number();
+        drop(memory);
+        let gone = SharedBlock::of_number(number, 100).unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::NotFound);
+    }
 
     #[test]
     fn of_process__is_the_same_memory() {
