@@ -94,6 +94,9 @@ fn make(
     if let Ok((base, _)) = &placed {
         let memory = Address::from_number(*base).region(size, &Datatype::bytes());
         process.engine().open_window(own.messages(), memory);
+        // Receives into it are not released any more, and those that were are whole before any rank
+        // uses it.
+        process.complete_released();
     }
     let all_have = allgather_words(&own, comm, &[placed.is_ok().into()])?;
     if all_have.contains(&0) {

@@ -83,6 +83,10 @@ impl Engine {
         if self.requests.is_done(id) {
             return true;
         }
+        // What is done with a window is done inside the engine, where no page may be closed.
+        if self.addresses_of(id).is_some_and(|addresses| self.is_in_window(&addresses)) {
+            return self.refuse(id);
+        }
         if let Some(posted) = self.matching.posted_mut(id) {
             let Some(part) = part_of_posted(posted) else { return false };
             let status = Status {
@@ -123,6 +127,17 @@ impl Engine {
             request.is_releasable = false;
         }
         false
+    }
+
+    /// Where a receive goes, if that is one piece.
+    fn addresses_of(&mut self, id: RequestId) -> Option<Range<usize>> {
+        if let Some(posted) = self.matching.posted_mut(id) {
+            return posted.region.addresses();
+        }
+        match &self.incoming_for(id)?.target {
+            Target::Request(_, region) => region.addresses(),
+            _ => None,
+        }
     }
 
     fn incoming_for(&mut self, id: RequestId) -> Option<&mut Incoming> {

@@ -5,6 +5,7 @@
 
 mod lock;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use self::lock::Locks;
@@ -185,6 +186,15 @@ impl Engine {
     pub fn close_window(&mut self, context: u64) {
         self.windows.all.remove(&context);
         self.note_change();
+    }
+
+    /// Whether other ranks may use some of these addresses.
+    pub(super) fn is_in_window(&self, addresses: &Range<usize>) -> bool {
+        self.windows
+            .all
+            .values()
+            .filter_map(|window| window.memory.addresses())
+            .any(|memory| memory.start.max(addresses.start) < memory.end.min(addresses.end))
     }
 
     /// Whether there are any.

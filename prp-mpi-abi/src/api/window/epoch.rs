@@ -242,11 +242,14 @@ pub(crate) fn win_flush_local_all(win: Handle) -> Outcome {
 }
 
 /// All see what this rank has written to its window by itself, and it sees what others have. A
-/// program that looks for that again and again lets other ranks run.
+/// program that looks for that again and again lets other ranks run. What this rank has written may
+/// tell others that its receives have ended, as a message does.
 pub(crate) fn win_sync(win: Handle) -> Outcome {
     window_of(win)?;
+    let process = process()?;
+    process.complete_released();
     fence(Ordering::SeqCst);
-    process()?.try_now(|_| None::<()>);
+    process.try_now(|_| None::<()>);
     fence(Ordering::SeqCst);
     Ok(())
 }

@@ -130,3 +130,18 @@ fn take_posts__one_for_each_time() {
     assert!(all[0].take(done).is_some());
     assert!(all[1].take_completions(CONTEXT, &[0]).is_some());
 }
+
+#[test]
+fn is_in_window__from_its_first_to_its_last_byte_while_it_is_open() {
+    let ([_, mut target], memory) = with_window(&[1, 2]);
+    let within = memory.addresses().unwrap();
+    let (start, end) = (within.start, within.end);
+    assert!(target.is_in_window(&within));
+    assert!(target.is_in_window(&(start - 9..start + 1)));
+    assert!(target.is_in_window(&(end - 1..end + 9)));
+    assert!(!target.is_in_window(&(start - 9..start)));
+    assert!(!target.is_in_window(&(end..end + 9)));
+    assert!(!target.is_in_window(&(start..start)));
+    target.close_window(CONTEXT);
+    assert!(!target.is_in_window(&within));
+}
