@@ -1,6 +1,6 @@
 //! System calls without the functions of the C library, which other libraries may have replaced.
 
-use std::ffi::{c_int, c_long};
+use std::ffi::{c_int, c_long, c_short};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A number of errno.
@@ -89,6 +89,19 @@ pub(super) fn set_option<T>(fd: c_int, name: c_int, value: &T) -> Result<(), Err
 pub(super) fn fcntl(fd: c_int, command: c_int, argument: c_int) -> Result<c_int, Errno> {
     // SAFETY: the commands that are used here take no pointer.
     checked(unsafe { libc::syscall(libc::SYS_fcntl, fd, command, argument) }).map(|n| n as c_int)
+}
+
+/// Returns which of `events`, or of `POLLHUP` and `POLLERR`, a descriptor shows; `waits` until there
+/// is one.
+pub(super) fn poll(fd: c_int, events: c_short, waits: bool) -> Result<c_short, Errno> {
+    let mut asked = libc::pollfd { fd, events, revents: 0 };
+    // SAFETY: all zeros is a value of this type.
+    let mut time: libc::timespec = unsafe { std::mem::zeroed() };
+    let time = if waits { std::ptr::null_mut() } else { &raw mut time };
+    let mask = std::ptr::null::<libc::sigset_t>();
+    // SAFETY: there is one descriptor; it and the time live for as long as the call.
+    let done = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut asked, 1, time, mask, 0) };
+    checked(done).map(|_| asked.revents)
 }
 
 /// Puts `from` in the place of the descriptor `to`.

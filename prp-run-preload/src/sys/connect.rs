@@ -9,7 +9,7 @@ use prp_run::{Answer, Request, RequestKind, Settings};
 use super::address::{self, RawAddress};
 use super::call::{self, fail};
 use super::holder::{self, Unanswered};
-use super::pair;
+use super::pair::{self, State};
 use super::process::{note_tcp, settings};
 use super::real;
 
@@ -52,22 +52,29 @@ fn by_holder(settings: &Settings, fd: c_int, node: u16, peer: SocketAddr) -> Res
     let no_holder = Answer::failed(libc::ENETUNREACH);
     let flags = call::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0);
     let is_nonblocking = flags & libc::O_NONBLOCK != 0;
-    let kind = if is_nonblocking { RequestKind::ConnectNonblocking } else { RequestKind::Connect };
-    let mut request = Request::new(kind, settings.token);
+    let mut request = Request::new(RequestKind::ConnectNonblocking, settings.token);
     (request.node, request.port) = (node, peer.port());
     request.local_port = address::local(fd).map_or(0, |local| local.port());
     (request.ip, request.is_ip6) = octets(peer.ip());
-    let wait = if is_nonblocking { holder::SOON } else { holder::CONNECTING };
-    let (answer, end) = match holder::ask(settings, &request, wait) {
-        Ok(answered) => answered,
-        Err(Unanswered::Interrupted) => return Ok(fail(libc::EINTR)),
-        Err(Unanswered::NoHolder) => return Err(no_holder),
+    let asked = if is_nonblocking {
+        Err(libc::EINPROGRESS)
+    } else {
+        let waiting = Request { kind: RequestKind::Connect, ..request };
+        match holder::ask(settings, &waiting) {
+            Ok(answered) => Ok(answered),
+            Err(Unanswered::NoHolder) => return Err(no_holder),
+            // As with TCP the program can wait for the connection by `poll`, or by `connect`.
+            Err(Unanswered::Interrupted) => Err(libc::EINTR),
+        }
     };
+    let is_to_come = asked.as_ref().err().copied();
+    let asked = asked.ok().or_else(|| holder::ask_soon(settings, &request));
+    let (answer, end) = asked.ok_or(no_holder)?;
     let Some(end) = end else { return Err(answer) };
-    match pair::place(fd, &end) {
-        Ok(()) if is_nonblocking => Ok(fail(libc::EINPROGRESS)),
-        Ok(()) => Ok(0),
-        Err(errno) => Err(Answer::failed(errno)),
+    match (pair::place(fd, &end), is_to_come) {
+        (Ok(()), Some(errno)) => Ok(fail(errno)),
+        (Ok(()), None) => Ok(0),
+        (Err(errno), _) => Err(Answer::failed(errno)),
     }
 }
 
@@ -102,32 +109,42 @@ fn fall_back(
 
 /// Answers a program that calls `connect` once more for a connection of PRP.
 fn again(settings: &Settings, fd: c_int) -> c_int {
-    if pair::is_pending(fd) {
-        return fail(libc::EALREADY);
+    let mut state = pair::state(fd);
+    let waits = state == State::Pending;
+    if waits {
+        let flags = call::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0);
+        if flags & libc::O_NONBLOCK != 0 {
+            return fail(libc::EALREADY);
+        }
+        if let Err(errno) = call::poll(fd, libc::POLLOUT, true) {
+            return fail(errno);
+        }
+        state = pair::state(fd);
     }
-    match failure(settings, fd) {
-        0 => fail(libc::EISCONN),
-        errno => fail(errno),
-    }
-}
-
-/// Returns why the connection of the pair has failed, once, and 0 if it has not.
-fn failure(settings: &Settings, fd: c_int) -> c_int {
-    match call::number_option(fd, libc::SO_ERROR) {
-        Ok(libc::ECONNRESET) => reason(settings, fd),
-        _ => 0,
+    // Reading it takes it away.
+    let error = call::number_option(fd, libc::SO_ERROR);
+    match state {
+        State::Pending => fail(libc::EALREADY),
+        State::Failed => fail(kept_reason(settings, fd).unwrap_or(libc::ECONNREFUSED)),
+        State::Connected if error == Ok(libc::ECONNRESET) => fail(libc::ECONNRESET),
+        State::Connected if waits => 0,
+        State::Connected => fail(libc::EISCONN),
     }
 }
 
 /// Returns why the kernel says of the pair that it was reset.
 pub(super) fn reason(settings: &Settings, fd: c_int) -> c_int {
-    let Some(name) = pair::name_of(fd) else { return libc::ECONNRESET };
+    kept_reason(settings, fd).unwrap_or(libc::ECONNRESET)
+}
+
+/// Returns why the connection of the pair has failed, which the holder tells once.
+fn kept_reason(settings: &Settings, fd: c_int) -> Option<c_int> {
+    // Another holder counts its connections alike.
+    let name = pair::name_of(fd).filter(|name| name.session == settings.session as u32)?;
     let mut request = Request::new(RequestKind::Reason, settings.token);
     request.number = name.number;
-    match holder::ask_soon(settings, &request) {
-        Some((Answer { errno, .. }, _)) if errno != 0 => errno,
-        _ => libc::ECONNRESET,
-    }
+    let (Answer { errno, .. }, _) = holder::ask_soon(settings, &request)?;
+    Some(errno).filter(|errno| *errno != 0)
 }
 
 /// Returns an address as a request has it: its bytes, and whether it is of IPv6.

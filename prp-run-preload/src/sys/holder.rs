@@ -3,17 +3,14 @@
 
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prp_run::{Answer, Request, Settings};
 
-use super::call;
+use super::call::{self, Errno};
 
 /// How long the holder may take for what it knows itself.
-pub(super) const SOON: Duration = Duration::from_secs(5);
-
-/// How long the holder may take for a connection: longer than it waits for the peer.
-pub(super) const CONNECTING: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(5);
 
 /// Why there is no answer.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -24,49 +21,63 @@ pub(super) enum Unanswered {
     Interrupted,
 }
 
-/// Asks, and waits for the answer.
-pub(super) fn ask(
-    settings: &Settings,
-    request: &Request,
-    wait: Duration,
-) -> Result<(Answer, Option<OwnedFd>), Unanswered> {
-    let gone = |_| Unanswered::NoHolder;
-    let socket =
-        call::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC).map_err(gone)?;
-    let timeout = libc::timeval { tv_sec: wait.as_secs() as _, tv_usec: 0 };
-    call::set_option(socket.as_raw_fd(), libc::SO_RCVTIMEO, &timeout).map_err(gone)?;
-    call::set_option(socket.as_raw_fd(), libc::SO_SNDTIMEO, &timeout).map_err(gone)?;
-    call::connect_unix(&socket, &settings.socket_name()).map_err(gone)?;
-    if !is_of(&socket, settings.user) {
-        return Err(Unanswered::NoHolder);
-    }
-    let bytes = request.to_bytes();
-    // They fit into any socket's buffer.
-    if call::send(&socket, &bytes).map_err(gone)? != bytes.len() {
-        return Err(Unanswered::NoHolder);
-    }
-    let mut bytes = [0; Answer::SIZE];
-    match call::receive(&socket, &mut bytes) {
-        Ok((Answer::SIZE, fd)) => {
-            let answer = Answer::parse(&bytes).ok_or(Unanswered::NoHolder)?;
-            Ok((answer, fd))
+/// An answer, and the descriptor that has come with it.
+type Answered = (Answer, Option<OwnedFd>);
+
+/// Asks for what the other node decides, and waits until the holder has answered, or a signal
+/// handler that was installed without `SA_RESTART` has run.
+pub(super) fn ask(settings: &Settings, request: &Request) -> Result<Answered, Unanswered> {
+    // Without a time limit the kernel goes on by itself after other handlers (signal(7)). A holder
+    // that has ended is an end of file.
+    let socket = send(settings, request, None).map_err(|_| Unanswered::NoHolder)?;
+    receive(&socket).map_err(|errno| match errno {
+        libc::EINTR => Unanswered::Interrupted,
+        _ => Unanswered::NoHolder,
+    })
+}
+
+/// Asks what the holder knows itself, and does not stop for signals. Nothing is asked twice: the
+/// holder gives some answers only once.
+pub(super) fn ask_soon(settings: &Settings, request: &Request) -> Option<Answered> {
+    let started = Instant::now();
+    let socket = send(settings, request, Some(SOON)).ok()?;
+    loop {
+        match receive(&socket) {
+            Err(libc::EINTR) if started.elapsed() < SOON => {}
+            answered => return answered.ok(),
         }
-        Err(libc::EINTR) => Err(Unanswered::Interrupted),
-        _ => Err(Unanswered::NoHolder),
     }
 }
 
-/// Asks what the holder knows itself, and does not stop for signals.
-pub(super) fn ask_soon(
-    settings: &Settings,
-    request: &Request,
-) -> Option<(Answer, Option<OwnedFd>)> {
-    // A signal handler that wants calls interrupted does so every time: not for ever.
-    (0..8).find_map(|_| match ask(settings, request, SOON) {
-        Ok(answered) => Some(Some(answered)),
-        Err(Unanswered::NoHolder) => Some(None),
-        Err(Unanswered::Interrupted) => None,
-    })?
+/// Sends a request on a connection of its own, on which an answer is waited for for `wait`.
+fn send(settings: &Settings, request: &Request, wait: Option<Duration>) -> Result<OwnedFd, Errno> {
+    let socket = call::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC)?;
+    let timeval = |time: Duration| libc::timeval { tv_sec: time.as_secs() as _, tv_usec: 0 };
+    if let Some(wait) = wait {
+        call::set_option(socket.as_raw_fd(), libc::SO_RCVTIMEO, &timeval(wait))?;
+    }
+    call::set_option(socket.as_raw_fd(), libc::SO_SNDTIMEO, &timeval(SOON))?;
+    let started = Instant::now();
+    // The holder's queue may be full; one that is interrupted there has not been queued.
+    while let Err(errno) = call::connect_unix(&socket, &settings.socket_name()) {
+        if errno != libc::EINTR || started.elapsed() > SOON {
+            return Err(errno);
+        }
+    }
+    if !is_of(&socket, settings.user) {
+        return Err(libc::EPERM);
+    }
+    let bytes = request.to_bytes();
+    // They fit into any socket's buffer.
+    if call::send(&socket, &bytes)? == bytes.len() { Ok(socket) } else { Err(libc::EIO) }
+}
+
+/// Receives the answer.
+fn receive(socket: &OwnedFd) -> Result<Answered, Errno> {
+    let mut bytes = [0; Answer::SIZE];
+    let (count, fd) = call::receive(socket, &mut bytes)?;
+    let answer = Answer::parse(&bytes).filter(|_| count == Answer::SIZE).ok_or(libc::EIO)?;
+    Ok((answer, fd))
 }
 
 /// Whether the process at the other end is of `user`: once the holder has ended, another user

@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use libc::{sockaddr, socklen_t};
 
 use super::call::fail;
+use super::pair::State;
 use super::process::settings;
 use super::{address, listen, pair, real};
 
@@ -36,7 +37,7 @@ pub(super) unsafe fn getpeername(fd: c_int, to: *mut sockaddr, len: *mut socklen
     if settings().is_some()
         && let Some(name) = pair::name_of(fd)
     {
-        if pair::is_pending(fd) {
+        if pair::state(fd) != State::Connected {
             return fail(libc::ENOTCONN);
         }
         // SAFETY: as the caller says.

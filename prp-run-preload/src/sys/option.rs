@@ -7,7 +7,7 @@ use prp_run::Settings;
 
 use super::call::{errno, fail};
 use super::connect::reason;
-use super::pair::{self, LEAST_BUFFER};
+use super::pair::{self, LEAST_BUFFER, State};
 use super::process::settings;
 use super::{address, real};
 
@@ -80,8 +80,8 @@ pub(super) unsafe fn setsockopt(
         && len as usize >= size_of::<c_int>()
         && pair::name_of(fd).is_some()
     {
-        // A smaller one would stand for a connection that is still to come, which has its own.
-        if pair::is_pending(fd) {
+        // Its size shows that the connection is still to come, or has failed.
+        if pair::state(fd) != State::Connected {
             return 0;
         }
         // SAFETY: it has the bytes of a number.

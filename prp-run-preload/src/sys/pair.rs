@@ -35,9 +35,27 @@ pub(super) fn name_of(fd: c_int) -> Option<PairName> {
     PairName::parse(name)
 }
 
-/// Whether the connection of the pair is still to come.
-pub(super) fn is_pending(fd: c_int) -> bool {
-    call::number_option(fd, libc::SO_SNDBUF).is_ok_and(|size| size < PENDING_BUFFER)
+/// The state of a pair's connection.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(super) enum State {
+    /// It is still to come.
+    Pending,
+    /// It has not come, and will not.
+    Failed,
+    /// It was there, and may be over.
+    Connected,
+}
+
+/// Returns the state of a pair's connection.
+pub(super) fn state(fd: c_int) -> State {
+    let size = call::number_option(fd, libc::SO_SNDBUF);
+    if size.is_ok_and(|size| size >= PENDING_BUFFER) || size.is_err() {
+        return State::Connected;
+    }
+    match call::poll(fd, 0, false) {
+        Ok(shown) if shown & libc::POLLHUP != 0 => State::Failed,
+        _ => State::Pending,
+    }
 }
 
 /// Puts `end` in the place of the socket `fd`, with its flags and timeouts.
