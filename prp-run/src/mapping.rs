@@ -13,6 +13,12 @@ pub const PRP_ONLY: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 81);
 /// What a listener at the address of this node in the mapping is bound to.
 pub const OWN_ONLY: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 82);
 
+/// As [`PRP_ONLY`], for a listener of IPv6 alone, beside which there may be one of IPv4.
+pub const PRP_ONLY_IP6: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 83);
+
+/// As [`OWN_ONLY`], for a listener of IPv6 alone.
+pub const OWN_ONLY_IP6: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 84);
+
 /// The first two groups of the IPv6 addresses of nodes; the last is the number.
 const PREFIX: [u16; 2] = [0xfd50, 0x5250];
 

@@ -110,7 +110,12 @@ pub(super) fn local(fd: c_int) -> Option<SocketAddr> {
     unsafe { read((&raw const storage).cast(), len) }
 }
 
-/// Whether `fd` is a socket of TCP.
+/// Whether `fd` is a socket of MPTCP.
+pub(super) fn is_mptcp(fd: c_int) -> bool {
+    call::number_option(fd, libc::SO_PROTOCOL) == Ok(libc::IPPROTO_MPTCP)
+}
+
+/// Whether `fd` is a socket of TCP or of MPTCP.
 pub(super) fn is_tcp(fd: c_int) -> bool {
     call::number_option(fd, libc::SO_TYPE) == Ok(libc::SOCK_STREAM)
         && call::number_option(fd, libc::SO_PROTOCOL)

@@ -75,13 +75,12 @@ pub(super) fn number_option(fd: c_int, name: c_int) -> Result<c_int, Errno> {
     option(fd, libc::SOL_SOCKET, name, &mut value).map(|()| value)
 }
 
-/// Sets an option of `SOL_SOCKET`.
-pub(super) fn set_option<T>(fd: c_int, name: c_int, value: &T) -> Result<(), Errno> {
+/// Sets an option of a socket.
+pub(super) fn set_option<T>(fd: c_int, level: c_int, name: c_int, value: &T) -> Result<(), Errno> {
     let len = size_of::<T>();
     // SAFETY: the value has the bytes that `len` says.
-    let done = unsafe {
-        libc::syscall(libc::SYS_setsockopt, fd, libc::SOL_SOCKET, name, &raw const *value, len)
-    };
+    let done =
+        unsafe { libc::syscall(libc::SYS_setsockopt, fd, level, name, &raw const *value, len) };
     checked(done).map(drop)
 }
 
@@ -89,6 +88,11 @@ pub(super) fn set_option<T>(fd: c_int, name: c_int, value: &T) -> Result<(), Err
 pub(super) fn fcntl(fd: c_int, command: c_int, argument: c_int) -> Result<c_int, Errno> {
     // SAFETY: the commands that are used here take no pointer.
     checked(unsafe { libc::syscall(libc::SYS_fcntl, fd, command, argument) }).map(|n| n as c_int)
+}
+
+/// Whether calls on a descriptor do not wait.
+pub(super) fn is_nonblocking(fd: c_int) -> bool {
+    fcntl(fd, libc::F_GETFL, 0).is_ok_and(|flags| flags & libc::O_NONBLOCK != 0)
 }
 
 /// Returns which of `events`, or of `POLLHUP` and `POLLERR`, a descriptor shows; `waits` until there

@@ -50,13 +50,11 @@ fn is_under_way(done: c_int) -> bool {
 /// Connects by the holder. Returns the answer if that has failed, and TCP may do better.
 fn by_holder(settings: &Settings, fd: c_int, node: u16, peer: SocketAddr) -> Result<c_int, Answer> {
     let no_holder = Answer::failed(libc::ENETUNREACH);
-    let flags = call::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0);
-    let is_nonblocking = flags & libc::O_NONBLOCK != 0;
     let mut request = Request::new(RequestKind::ConnectNonblocking, settings.token);
     (request.node, request.port) = (node, peer.port());
     request.local_port = address::local(fd).map_or(0, |local| local.port());
     (request.ip, request.is_ip6) = octets(peer.ip());
-    let asked = if is_nonblocking {
+    let asked = if call::is_nonblocking(fd) {
         Err(libc::EINPROGRESS)
     } else {
         let waiting = Request { kind: RequestKind::Connect, ..request };
@@ -112,8 +110,7 @@ fn again(settings: &Settings, fd: c_int) -> c_int {
     let mut state = pair::state(fd);
     let waits = state == State::Pending;
     if waits {
-        let flags = call::fcntl(fd, libc::F_GETFL, 0).unwrap_or(0);
-        if flags & libc::O_NONBLOCK != 0 {
+        if call::is_nonblocking(fd) {
             return fail(libc::EALREADY);
         }
         if let Err(errno) = call::poll(fd, libc::POLLOUT, true) {

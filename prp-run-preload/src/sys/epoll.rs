@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libc::epoll_event;
 
-use super::{call, real};
+use super::call::{self, Errno};
+use super::real;
 
 /// Descriptors that are noted; programs rarely have more.
 const MOST: usize = 1 << 16;
@@ -33,7 +34,8 @@ impl Noted {
 
     fn has(&self, fd: c_int) -> bool {
         let Ok(at) = usize::try_from(fd) else { return false };
-        self.0.get(at / 64).is_some_and(|word| word.load(Ordering::Relaxed) >> (at % 64) & 1 == 1)
+        // Of those beyond the bits it is not known.
+        self.0.get(at / 64).is_none_or(|word| word.load(Ordering::Relaxed) >> (at % 64) & 1 == 1)
     }
 
     fn all(&self) -> impl Iterator<Item = c_int> + '_ {
@@ -86,36 +88,44 @@ impl Registrations {
     }
 }
 
-/// Takes the descriptor out of all sets that it is in; returns these.
-pub(super) fn registrations(fd: c_int) -> Registrations {
+/// Takes the descriptor out of all sets that it is in; returns these. Nothing is changed if it
+/// cannot be told which they are.
+pub(super) fn registrations(fd: c_int) -> Result<Registrations, Errno> {
     let none = epoll_event { events: 0, u64: 0 };
     let mut found = Registrations { sets: [(-1, none); Registrations::MOST], count: 0 };
     if !MEMBERS.has(fd) {
-        return found;
+        return Ok(found);
     }
     for set in SETS.all() {
-        let Some(mut event) = registration(set, fd) else { continue };
-        if let Some(free) = found.sets.get_mut(found.count) {
-            *free = (set, event);
-            found.count += 1;
-        }
-        // A copy of the socket may go on being open.
-        call::epoll_ctl(set, libc::EPOLL_CTL_DEL, fd, &mut event);
+        let Some(event) = registration(set, fd)? else { continue };
+        let free = found.sets.get_mut(found.count).ok_or(libc::ENOBUFS)?;
+        *free = (set, event);
+        found.count += 1;
     }
-    found
+    for (set, event) in &mut found.sets[..found.count] {
+        // A copy of the socket may go on being open.
+        call::epoll_ctl(*set, libc::EPOLL_CTL_DEL, fd, event);
+    }
+    Ok(found)
 }
 
 /// Reads from /proc what `fd` is registered for in `set`.
-fn registration(set: c_int, fd: c_int) -> Option<epoll_event> {
+fn registration(set: c_int, fd: c_int) -> Result<Option<epoll_event>, Errno> {
     let mut path = [0; 40];
-    write!(&mut path[..], "/proc/self/fdinfo/{set}").ok()?;
-    let file = call::open(CStr::from_bytes_until_nul(&path).ok()?).ok()?;
+    let _ = write!(&mut path[..], "/proc/self/fdinfo/{set}");
+    let path = CStr::from_bytes_until_nul(&path).map_err(|_| libc::ENAMETOOLONG)?;
+    let file = match call::open(path) {
+        Ok(file) => file,
+        // It is no set any more.
+        Err(_) if call::fcntl(set, libc::F_GETFD, 0).is_err() => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
     let mut bytes = [0; 2048];
     let mut filled = 0;
     loop {
-        let count = call::read(&file, &mut bytes[filled..]).ok()?;
+        let count = call::read(&file, &mut bytes[filled..])?;
         if count == 0 {
-            return None;
+            return Ok(None);
         }
         filled += count;
         let mut rest = &bytes[..filled];
@@ -123,15 +133,16 @@ fn registration(set: c_int, fd: c_int) -> Option<epoll_event> {
             if let Some((found, event)) = parse(&rest[..end])
                 && found == fd
             {
-                return Some(event);
+                return Ok(Some(event));
             }
             rest = &rest[end + 1..];
         }
         let (from, left) = (filled - rest.len(), rest.len());
         bytes.copy_within(from..filled, 0);
         filled = left;
+        // No set has so long a line.
         if filled == bytes.len() {
-            return None;
+            return Ok(None);
         }
     }
 }

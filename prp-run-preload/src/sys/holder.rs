@@ -54,9 +54,9 @@ fn send(settings: &Settings, request: &Request, wait: Option<Duration>) -> Resul
     let socket = call::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC)?;
     let timeval = |time: Duration| libc::timeval { tv_sec: time.as_secs() as _, tv_usec: 0 };
     if let Some(wait) = wait {
-        call::set_option(socket.as_raw_fd(), libc::SO_RCVTIMEO, &timeval(wait))?;
+        call::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeval(wait))?;
     }
-    call::set_option(socket.as_raw_fd(), libc::SO_SNDTIMEO, &timeval(SOON))?;
+    call::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDTIMEO, &timeval(SOON))?;
     let started = Instant::now();
     // The holder's queue may be full; one that is interrupted there has not been queued.
     while let Err(errno) = call::connect_unix(&socket, &settings.socket_name()) {

@@ -5,7 +5,10 @@ use std::mem::zeroed;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use libc::{sockaddr, socklen_t};
-use prp_run::{Answer, BELL, Carriers, OWN_ONLY, PRP_ONLY, Request, RequestKind, Settings};
+use prp_run::{
+    Answer, BELL, Carriers, OWN_ONLY, OWN_ONLY_IP6, PRP_ONLY, PRP_ONLY_IP6, Request, RequestKind,
+    Settings,
+};
 
 use super::address::{self, RawAddress};
 use super::call::{self, fail};
@@ -26,31 +29,59 @@ pub(super) unsafe fn bind(fd: c_int, address: *const sockaddr, len: socklen_t) -
     // SAFETY: as the caller says.
     let wanted = unsafe { address::read(address, len as usize) };
     let (Some(settings), Some(wanted)) = (settings(), wanted) else { return plain() };
-    let Some(ip) = stand_in(settings, wanted.ip()) else { return plain() };
+    let is_ip6_only =
+        matches!(wanted.ip(), IpAddr::V6(ip) if ip.to_ipv4_mapped().is_none()) && is_ip6_only(fd);
+    let Some(ip) = stand_in(settings, wanted, is_ip6_only) else { return plain() };
     if !address::is_tcp(fd) {
         return plain();
     }
     let ip = if wanted.is_ipv4() { IpAddr::V4(ip) } else { ip.to_ipv6_mapped().into() };
     let other = RawAddress::new(SocketAddr::new(ip, wanted.port()));
     // SAFETY: the address lives for as long as the call.
-    unsafe { real::bind(fd, other.as_ptr(), other.len()) }
+    let stand = || unsafe { real::bind(fd, other.as_ptr(), other.len()) };
+    if !is_ip6_only {
+        return stand();
+    }
+    // A socket of IPv6 alone cannot be bound to an address of IPv4.
+    let only = |value: c_int| {
+        let _ = call::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &value);
+    };
+    only(0);
+    let done = stand();
+    if done != 0 {
+        let errno = call::errno();
+        only(1);
+        return fail(errno);
+    }
+    done
 }
 
-/// Returns the loopback address that stands for `ip`.
-fn stand_in(settings: &Settings, ip: IpAddr) -> Option<Ipv4Addr> {
+/// Whether a socket takes no connections of IPv4.
+fn is_ip6_only(fd: c_int) -> bool {
+    let mut only: c_int = 0;
+    call::option(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &mut only).is_ok() && only != 0
+}
+
+/// Returns the loopback address that stands for `wanted`.
+fn stand_in(settings: &Settings, wanted: SocketAddr, is_ip6_only: bool) -> Option<Ipv4Addr> {
+    let ip = wanted.ip();
     if ip.is_unspecified() {
-        return (settings.listen == Carriers::Prp).then_some(PRP_ONLY);
+        // Clients are bound to any address and port before they connect.
+        let is_for_prp = settings.listen == Carriers::Prp && wanted.port() != 0;
+        return is_for_prp.then_some(if is_ip6_only { PRP_ONLY_IP6 } else { PRP_ONLY });
     }
     let is_own = settings.mapping.node(ip) == Some(settings.node);
-    (is_own && !settings.mapping.is_of_tcp_too(ip)).then_some(OWN_ONLY)
+    let own = if is_ip6_only { OWN_ONLY_IP6 } else { OWN_ONLY };
+    (is_own && !settings.mapping.is_of_tcp_too(ip)).then_some(own)
 }
 
 /// Returns the address that a program knows for a socket that is bound to one which stands for it.
 pub(super) fn shown(settings: &Settings, bound: SocketAddr) -> Option<SocketAddr> {
     let ip = match bound.ip().to_canonical() {
         IpAddr::V4(PRP_ONLY) if bound.is_ipv4() => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        IpAddr::V4(PRP_ONLY) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        IpAddr::V4(PRP_ONLY | PRP_ONLY_IP6) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         IpAddr::V4(OWN_ONLY) => settings.mapping.ip_like(settings.node, bound.ip()),
+        IpAddr::V4(OWN_ONLY_IP6) => settings.mapping.ip6(settings.node).into(),
         _ => return None,
     };
     Some(SocketAddr::new(ip, bound.port()))
@@ -68,6 +99,12 @@ pub(super) unsafe fn listen(fd: c_int, backlog: c_int) -> c_int {
         return done;
     }
     let Some(request) = listening(settings, fd) else { return done };
+    // The tables in which the holder looks for listening sockets do not have those of MPTCP.
+    if address::is_mptcp(fd) {
+        let stands_in = address::local(fd).and_then(|local| shown(settings, local)).is_some();
+        let is_needed = settings.is_required || stands_in;
+        return if is_needed { fail(libc::EPROTONOSUPPORT) } else { done };
+    }
     let answer = holder::ask_soon(settings, &request);
     let errno = answer.map_or(libc::ENETUNREACH, |(answer, _)| answer.errno);
     if errno != 0 && settings.is_required { fail(errno) } else { done }
@@ -77,17 +114,14 @@ pub(super) unsafe fn listen(fd: c_int, backlog: c_int) -> c_int {
 fn listening(settings: &Settings, fd: c_int) -> Option<Request> {
     let local = address::local(fd)?;
     let is_of_prp = local.ip().is_unspecified()
-        || matches!(local.ip().to_canonical(), IpAddr::V4(PRP_ONLY | OWN_ONLY))
+        || shown(settings, local).is_some()
         || settings.mapping.node(local.ip()) == Some(settings.node);
     if !is_of_prp {
         return None;
     }
     let mut request = Request::new(RequestKind::Listen, settings.token);
     (request.ip, request.is_ip6) = octets(local.ip());
-    let mut only: c_int = 0;
-    request.is_ip6_only = request.is_ip6
-        && call::option(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &mut only).is_ok()
-        && only != 0;
+    request.is_ip6_only = request.is_ip6 && is_ip6_only(fd);
     request.port = local.port();
     request.number = call::inode(fd)?;
     Some(request)
@@ -99,7 +133,7 @@ fn listening(settings: &Settings, fd: c_int) -> Option<Request> {
 /// As for `accept`.
 pub(super) unsafe fn accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
     // SAFETY: as the caller says.
-    unsafe { accept_by(address, len, |at, len| real::accept(fd, at, len)) }
+    unsafe { accept_by(fd, address, len, |at, len| real::accept(fd, at, len)) }
 }
 
 /// Accepts.
@@ -113,7 +147,7 @@ pub(super) unsafe fn accept4(
     flags: c_int,
 ) -> c_int {
     // SAFETY: as the caller says.
-    unsafe { accept_by(address, len, |at, len| real::accept4(fd, at, len, flags)) }
+    unsafe { accept_by(fd, address, len, |at, len| real::accept4(fd, at, len, flags)) }
 }
 
 /// Accepts by `plain`. A connection from the holder stands for one of PRP.
@@ -121,11 +155,15 @@ pub(super) unsafe fn accept4(
 /// # Safety
 /// As for `accept`.
 unsafe fn accept_by(
+    listener: c_int,
     address: *mut sockaddr,
     len: *mut socklen_t,
     plain: impl Fn(*mut sockaddr, *mut socklen_t) -> c_int,
 ) -> c_int {
     let Some(settings) = settings() else { return plain(address, len) };
+    let is_ready = || call::poll(listener, libc::POLLIN, false).is_ok_and(|shown| shown != 0);
+    // A program that has waited by `poll` does not expect to wait here.
+    let is_expected = is_ready();
     loop {
         // SAFETY: all zeros is a value of this type.
         let mut storage: libc::sockaddr_storage = unsafe { zeroed() };
@@ -144,6 +182,9 @@ unsafe fn accept_by(
             }
             Accepted::Gone => {
                 call::close(fd);
+                if is_expected && !is_ready() && !call::is_nonblocking(listener) {
+                    return fail(libc::ECONNABORTED);
+                }
                 continue;
             }
             Accepted::Other => {
@@ -182,7 +223,7 @@ fn of_holder(settings: &Settings, fd: c_int, peer: SocketAddr) -> Accepted {
     let Some((Answer { errno: 0, .. }, Some(end))) = holder::ask_soon(settings, &request) else {
         return otherwise;
     };
-    match pair::place(fd, &end) {
+    match pair::place_accepted(fd, &end) {
         Ok(()) => pair::name_of(fd).map_or(Accepted::Gone, |name| Accepted::Prp(name.peer)),
         Err(_) => Accepted::Gone,
     }

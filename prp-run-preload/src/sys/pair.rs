@@ -8,6 +8,7 @@ use prp_run::PairName;
 
 use super::call::{self, Errno};
 use super::epoll;
+use super::process::settings;
 
 /// The send buffer of a pair until its connection is there, as the kernel reports it: its smallest.
 const PENDING_BUFFER: c_int = 8 << 10;
@@ -32,7 +33,14 @@ pub(super) fn name_of(fd: c_int) -> Option<PairName> {
         let at = (&raw const storage).cast::<u8>().add(name_at);
         std::slice::from_raw_parts(at, len.min(size_of_val(&storage) - name_at))
     };
-    PairName::parse(name)
+    PairName::parse(name).filter(|_| is_of_holder(fd))
+}
+
+/// Whether the holder, or root, has made the pair: anybody can give a socket such a name.
+fn is_of_holder(fd: c_int) -> bool {
+    let mut maker = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let known = call::option(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut maker);
+    known.is_ok() && settings().is_some_and(|settings| maker.uid == settings.user || maker.uid == 0)
 }
 
 /// The state of a pair's connection.
@@ -60,6 +68,21 @@ pub(super) fn state(fd: c_int) -> State {
 
 /// Puts `end` in the place of the socket `fd`, with its flags and timeouts.
 pub(super) fn place(fd: c_int, end: &OwnedFd) -> Result<(), Errno> {
+    let flag = take_settings(fd, end)?;
+    let registered = epoll::registrations(fd)?;
+    let done = call::dup3(end, fd, flag);
+    registered.renew(fd);
+    done
+}
+
+/// As [`place`], for a socket that `accept` has just returned: no set of epoll has it.
+pub(super) fn place_accepted(fd: c_int, end: &OwnedFd) -> Result<(), Errno> {
+    let flag = take_settings(fd, end)?;
+    call::dup3(end, fd, flag)
+}
+
+/// Gives `end` the flags and timeouts of the socket `fd`. Returns the flag of its descriptor.
+fn take_settings(fd: c_int, end: &OwnedFd) -> Result<c_int, Errno> {
     let flags = call::fcntl(fd, libc::F_GETFL, 0)?;
     let close = call::fcntl(fd, libc::F_GETFD, 0)? & libc::FD_CLOEXEC;
     let kept = flags & (libc::O_NONBLOCK | libc::O_ASYNC);
@@ -71,14 +94,11 @@ pub(super) fn place(fd: c_int, end: &OwnedFd) -> Result<(), Errno> {
         if call::option(fd, libc::SOL_SOCKET, name, &mut time).is_ok()
             && (time.tv_sec, time.tv_usec) != (0, 0)
         {
-            let _ = call::set_option(end.as_raw_fd(), name, &time);
+            let _ = call::set_option(end.as_raw_fd(), libc::SOL_SOCKET, name, &time);
         }
     }
     if let Ok(1) = call::number_option(fd, libc::SO_KEEPALIVE) {
-        let _ = call::set_option(end.as_raw_fd(), libc::SO_KEEPALIVE, &1_i32);
+        let _ = call::set_option(end.as_raw_fd(), libc::SOL_SOCKET, libc::SO_KEEPALIVE, &1_i32);
     }
-    let registered = epoll::registrations(fd);
-    call::dup3(end, fd, if close == 0 { 0 } else { libc::O_CLOEXEC })?;
-    registered.renew(fd);
-    Ok(())
+    Ok(if close == 0 { 0 } else { libc::O_CLOEXEC })
 }
