@@ -178,11 +178,24 @@ fn library() -> Result<PathBuf, Failure> {
     let program = env::current_exe().map_err(|e| Failure::local("this program", &e))?;
     let folder = program.parent().unwrap_or_else(|| Path::new("/"));
     let places = [folder.join(LIBRARY), folder.join(PACKAGED).join(LIBRARY)];
-    places.iter().find(|place| place.exists()).cloned().ok_or_else(|| {
+    let found = places.iter().find(|place| place.exists()).cloned().ok_or_else(|| {
         let [beside, packaged] = places.each_ref().map(printable_path);
         let text = format!("no library at {beside} or {packaged}; install or build it there");
         Failure::new(Code::Failed, text)
-    })
+    });
+    found.and_then(preloadable)
+}
+
+/// Returns `library` if the dynamic linker can be told of it: spaces and colons end a path there.
+fn preloadable(library: PathBuf) -> Result<PathBuf, Failure> {
+    if !library.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
+        return Ok(library);
+    }
+    let text = format!(
+        "{}: {PRELOAD} takes no path with a space or a colon; install PRP in a folder without",
+        printable_path(&library)
+    );
+    Err(Failure::new(Code::Failed, text))
 }
 
 /// Becomes the program.
@@ -200,4 +213,19 @@ fn start(args: &RunArgs, prepared: Option<Prepared>) -> Result<(), Failure> {
     }
     let error = command.exec();
     Err(Failure::local(program.display(), &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preloadable__refuses_paths_that_the_linker_splits() {
+        let path = PathBuf::from("/usr/lib/prp/libprp_run_preload.so");
+        assert_eq!(preloadable(path.clone()).ok(), Some(path));
+        for path in ["/home/a b/lib.so", "/srv/a:b/lib.so"] {
+            let failure = preloadable(path.into()).expect_err("it is split");
+            assert!(failure.text().starts_with(path), "{}", failure.text());
+        }
+    }
 }
