@@ -142,6 +142,18 @@ def serve_resetting(port):
         connection.close()
 
 
+def serve_interrupted(port):
+    """Accepts while signals come all the time."""
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    listener = socket.create_server(("", port), backlog=128)
+    listening(listener)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    while True:
+        connection, _ = listener.accept()
+        connection.sendall(b"once\n")
+        connection.close()
+
+
 def serve_once(port):
     listener = socket.create_server(("", port))
     listening(listener)
@@ -230,7 +242,38 @@ def call_unanswered(host, port):
         assert poll.poll(0) == []
         assert poll.poll() != []
         error = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        assert connection.connect_ex((host, port)) == errno.ECONNREFUSED
+        try:
+            raise AssertionError(connection.getpeername())
+        except OSError as e:
+            assert e.errno == errno.ENOTCONN, e
         print(errno.errorcode[error])
+
+
+def call_interrupted(host, port):
+    """Connects to a node that is not there, while signals come all the time."""
+    seen = []
+    signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+    with socket.socket() as connection:
+        error = connection.connect_ex((host, port))
+    # The interpreter gives up its handlers before it ends.
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert seen
+    print(errno.errorcode[error])
+
+
+def call_often(host, port):
+    for _ in range(100):
+        with socket.create_connection((host, port)) as connection:
+            assert connection.makefile().readline() == "once\n"
+
+
+def call_bound(host, port):
+    """Connects from a socket that is bound to any address."""
+    with socket.create_connection((host, port), source_address=("", 0)) as connection:
+        connection.sendall(b"x")
+        assert take(connection, 1) == b"x"
 
 
 def call_registered(host, port):

@@ -18,6 +18,8 @@ use serde_json::Value;
 prp_tests::main! {
     first: build;
     light:
+        accept__goes_on_after_signals,
+        connect__from_a_bound_socket,
         connect__nobody_listens,
         connect__nobody_answers,
         curl__from_a_server_in_python,
@@ -263,8 +265,23 @@ fn connect__nobody_answers() {
     let hosts = TempFile::new(hosts);
     let option = hosts.path().display().to_string();
     let options = ["--require", "--hosts", &option];
-    let printed = Run::new(pair.node(1)).with(&options).call("call_unanswered", "198.18.0.9", 80);
-    assert_eq!(printed, "ETIMEDOUT\n");
+    for call in ["call_unanswered", "call_interrupted"] {
+        let printed = Run::new(pair.node(1)).with(&options).call(call, "198.18.0.9", 80);
+        assert_eq!(printed, "ETIMEDOUT\n", "{call}");
+    }
+}
+
+fn accept__goes_on_after_signals() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_interrupted", 7020);
+    Run::new(pair.node(1)).call("call_often", "198.18.0.2", 7020);
+}
+
+/// What has listeners serve PRP only leaves clients of TCP alone.
+fn connect__from_a_bound_socket() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).with(&["--off"]).serve("serve_forking", 7021);
+    Run::new(pair.node(1)).with(&["--listen", "prp"]).call("call_bound", "10.99.0.2", 7021);
 }
 
 fn reset__is_no_end_of_file() {
@@ -329,12 +346,16 @@ fn listener__serves_both_or_one_of_them() {
         let mut command = Run::new(pair.node(1)).command(&words);
         command.stderr(Stdio::null()).status().expect("it runs").success()
     };
-    for (port, carrier, prp, tcp) in
-        [(7013, "both", true, true), (7014, "prp", true, false), (7015, "tcp", false, true)]
-    {
+    // One socket, or one of IPv4 and one of IPv6 alone.
+    for (server, port, carrier, prp, tcp) in [
+        ("serve_forking", 7013, "both", true, true),
+        ("serve_forking", 7014, "prp", true, false),
+        ("serve_forking", 7015, "tcp", false, true),
+        ("serve_asyncio", 7022, "prp", true, false),
+    ] {
         let options = ["--listen", carrier];
-        let _server = Run::new(pair.node(2)).with(&options).serve("serve_forking", port);
-        assert_eq!((over_prp(port), plain("10.99.0.2", port)), (prp, tcp), "{carrier}");
+        let _server = Run::new(pair.node(2)).with(&options).serve(server, port);
+        assert_eq!((over_prp(port), plain("10.99.0.2", port)), (prp, tcp), "{server} {carrier}");
     }
 }
 

@@ -95,8 +95,8 @@ pub(super) fn is_nonblocking(fd: c_int) -> bool {
     fcntl(fd, libc::F_GETFL, 0).is_ok_and(|flags| flags & libc::O_NONBLOCK != 0)
 }
 
-/// Returns which of `events`, or of `POLLHUP` and `POLLERR`, a descriptor shows; `waits` until there
-/// is one.
+/// Returns which of `events`, or of `POLLHUP` and `POLLERR`, a descriptor shows; `waits` until one
+/// does.
 pub(super) fn poll(fd: c_int, events: c_short, waits: bool) -> Result<c_short, Errno> {
     let mut asked = libc::pollfd { fd, events, revents: 0 };
     // SAFETY: all zeros is a value of this type.
