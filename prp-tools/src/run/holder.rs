@@ -1,5 +1,6 @@
 //! The process that has the connections of a run, and passes their bytes on.
 
+mod askers;
 mod connect;
 mod listening;
 mod pair;
@@ -27,6 +28,7 @@ use prp_run::{Answer, Request, RequestKind, Settings};
 use prp_sock::{Builder, HostsFile, NodeId};
 
 use crate::sys::pair::waiting;
+use askers::Askers;
 use ports::Ports;
 use processes::Processes;
 
@@ -75,16 +77,12 @@ impl Holder {
         if spawn(move || processes::watch(&watching)).is_err() {
             process::exit(1);
         }
+        let mut askers = Askers::new(socket);
         loop {
-            match socket.accept() {
-                Ok((asking, _)) => {
-                    let holder = holder.clone();
-                    // Without a thread nobody is answered, which the library takes for a failure.
-                    let _ = spawn(move || holder.answer(asking));
-                }
-                // What is lacking passes when connections end.
-                Err(_) => thread::sleep(Duration::from_millis(10)),
-            }
+            let Some(asking) = askers.next() else { continue };
+            let holder = holder.clone();
+            // Without a thread nobody is answered, which the library takes for a failure.
+            let _ = spawn(move || holder.answer(asking));
         }
     }
 
@@ -102,7 +100,7 @@ impl Holder {
         }
         let answer = match request.kind {
             RequestKind::Connect | RequestKind::ConnectNonblocking => {
-                return self.connect(&asking, &request, pid);
+                return self.connect(asking, &request, pid);
             }
             RequestKind::Accept => return self.claim(&asking, &request, pid),
             RequestKind::Hello => Answer::default(),

@@ -22,11 +22,11 @@ const BEFORE_TCP: Duration = Duration::from_secs(1);
 
 impl Holder {
     /// Connects, answers, and passes bytes on until the connection has ended.
-    pub(super) fn connect(self: &Arc<Self>, asking: &UnixStream, request: &Request, pid: i32) {
+    pub(super) fn connect(self: &Arc<Self>, asking: UnixStream, request: &Request, pid: i32) {
         let failed = |node, error: &io::Error| {
             let ip = NodeId::new(node).map_or([0; 4], |node| self.tcp_address(node));
             let answer = Answer { ip, ..Answer::failed(error_number(error)) };
-            let _ = reply(asking, &answer, None);
+            let _ = reply(&asking, &answer, None);
         };
         let quick = (request.kind == RequestKind::ConnectNonblocking).then_some(QUICK);
         let opened = self.request(request).and_then(|stream| Ok((settle(&stream, quick)?, stream)));
@@ -58,9 +58,11 @@ impl Holder {
             Err(pending) => &pending.pair.end,
         };
         // A program that has been interrupted waits no longer.
-        if reply(asking, &Answer::default(), Some(end)).is_err() {
+        if reply(&asking, &Answer::default(), Some(end)).is_err() {
             return;
         }
+        // The connection may last long, and descriptors are few.
+        drop(asking);
         let pair = match pair {
             Ok(pair) => pair,
             Err(pending) => {

@@ -11,7 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use parking_lot::Mutex;
 use serde::Serialize;
 
@@ -36,7 +39,7 @@ pub(super) struct Processes {
 
 /// A process.
 struct Known {
-    /// None of a process that has ended before it was seen.
+    /// None of a process that has ended before it was seen, or where there was no descriptor.
     end: Option<Arc<OwnedFd>>,
     counts: Counts,
 }
@@ -58,8 +61,9 @@ pub(super) struct Connection {
     /// The process that it counts for; 0 for none yet.
     owner: AtomicI32,
     bytes: AtomicU64,
-    /// The holder's end of the pair, for as long as the connection is there.
-    held: UnixStream,
+    /// The holder's end of the pair, for as long as the connection is there. Without a descriptor
+    /// for it, what is on its way is not counted.
+    held: Option<UnixStream>,
 }
 
 impl Connection {
@@ -110,11 +114,8 @@ impl Processes {
 
     /// Adds a connection, of `pid` if a process has it already.
     pub(super) fn add(&self, number: u64, pid: Option<i32>, held: &UnixStream) -> Arc<Connection> {
-        // Without a descriptor what is on its way is not counted.
-        let held = held.try_clone().or_else(|_| UnixStream::pair().map(|(one, _)| one));
-        let Ok(held) = held else { process::exit(1) };
-        let connection =
-            Arc::new(Connection { owner: AtomicI32::new(0), bytes: AtomicU64::new(0), held });
+        let (owner, bytes) = (AtomicI32::new(0), AtomicU64::new(0));
+        let connection = Arc::new(Connection { owner, bytes, held: held.try_clone().ok() });
         self.connections.lock().insert(number, connection.clone());
         if let Some(pid) = pid {
             self.claim(number, pid);
@@ -148,8 +149,8 @@ impl Processes {
         let Some(Known { mut counts, .. }) = self.by_pid.lock().remove(&pid) else { return };
         for connection in connections.values() {
             if connection.owner.load(Ordering::Relaxed) == pid {
-                counts.bytes_prp +=
-                    connection.bytes.load(Ordering::Relaxed) + unsent(&connection.held);
+                let waiting = connection.held.as_ref().map_or(0, unsent);
+                counts.bytes_prp += connection.bytes.load(Ordering::Relaxed) + waiting;
             }
         }
         drop(connections);
@@ -167,21 +168,23 @@ impl Processes {
             let known = self.by_pid.lock();
             known.iter().map(|(pid, it)| (*pid, it.end.clone())).collect()
         };
-        let ends_now = ends.iter().filter(|(_, end)| end.is_none()).map(|(pid, _)| *pid);
-        let gone: Vec<_> = ends_now.collect();
+        let is_gone = |pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH);
+        let without = ends.iter().filter(|(_, end)| end.is_none()).map(|(pid, _)| *pid);
+        let gone: Vec<_> = without.filter(|pid| is_gone(*pid)).collect();
         if !gone.is_empty() {
             return gone;
         }
         let mut fds = vec![PollFd::new(self.woken.as_fd(), PollFlags::POLLIN)];
-        let of_processes = ends.iter().filter_map(|(_, end)| end.as_ref());
-        fds.extend(of_processes.map(|end| PollFd::new(end.as_fd(), PollFlags::POLLIN)));
+        let watched = ends.iter().filter_map(|(pid, end)| Some((*pid, end.as_ref()?)));
+        let watched: Vec<_> = watched.collect();
+        fds.extend(watched.iter().map(|(_, end)| PollFd::new(end.as_fd(), PollFlags::POLLIN)));
         let timeout = PollTimeout::try_from(CHECK).unwrap_or(PollTimeout::MAX);
         if poll(&mut fds, timeout).is_err() {
             return Vec::new();
         }
         let _ = (&self.woken).read(&mut [0; 64]);
         let is_ready = |fd: &PollFd<'_>| fd.any().unwrap_or(false);
-        let ready = ends.iter().zip(&fds[1..]).filter(|(_, fd)| is_ready(fd));
+        let ready = watched.iter().zip(&fds[1..]).filter(|(_, fd)| is_ready(fd));
         ready.map(|((pid, _), _)| *pid).collect()
     }
 
