@@ -6,8 +6,9 @@ use std::io;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 use std::path::Path;
 
+use nix::errno::Errno;
 use nix::libc;
-use nix::sys::wait::waitpid;
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork, setsid};
 
 /// Where the descriptor is that the new process keeps.
@@ -23,15 +24,24 @@ pub(crate) fn detach(kept: OwnedFd) -> io::Result<Option<OwnedFd>> {
     // SAFETY: this process has one thread, as the caller says, so that the child may go on as any.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => {
-            waitpid(child, None)?;
-            Ok(None)
+            match waitpid(child, None) {
+                // Where SIGCHLD is ignored, the kernel keeps nothing of it.
+                Ok(WaitStatus::Exited(_, 0)) | Err(Errno::ECHILD) => Ok(None),
+                Ok(_) => Err(Errno::EAGAIN.into()),
+                Err(e) => Err(e.into()),
+            }
         }
         ForkResult::Child => {
             let _ = setsid();
             // SAFETY: as above.
             match unsafe { fork() } {
-                Ok(ForkResult::Child) => Ok(Some(alone(kept)?)),
-                // SAFETY: what runs at exit is the parent's to run.
+                Ok(ForkResult::Child) => match alone(kept) {
+                    Ok(kept) => Ok(Some(kept)),
+                    // To return would have the caller go on here as well as in the parent.
+                    // SAFETY: what runs at exit is the parent's to run.
+                    Err(_) => unsafe { libc::_exit(1) },
+                },
+                // SAFETY: as above.
                 Ok(ForkResult::Parent { .. }) => unsafe { libc::_exit(0) },
                 // SAFETY: as above.
                 Err(_) => unsafe { libc::_exit(1) },
