@@ -20,6 +20,9 @@ use super::processes::Connection;
 /// Bytes that are passed on at once.
 const CHUNK: usize = 64 << 10;
 
+/// How long a program may take nothing before it is looked whether its connection is over.
+const UNREAD: Duration = Duration::from_secs(1);
+
 /// Bytes of the stack of the second thread.
 const STACK: usize = 512 << 10;
 
@@ -59,6 +62,8 @@ struct Passage<'a> {
 
 /// Passes bytes on in both directions until the connection has ended.
 pub(super) fn run(stream: PrpStream, held: UnixStream, connection: &Arc<Connection>) {
+    // None that the kernel could refuse.
+    let _ = held.set_write_timeout(Some(UNREAD));
     let passage = Passage {
         stream,
         held,
@@ -126,7 +131,10 @@ impl Passage<'_> {
                 Ok(0) => return self.end_incoming(),
                 Ok(count) if is_wanted => {
                     self.connection.count(count);
-                    if (&self.held).write_all(&bytes[..count]).is_err() {
+                    if self.give(&bytes[..count]).is_err() {
+                        if self.is_broken.load(Ordering::Relaxed) {
+                            return;
+                        }
                         if self.is_closed() {
                             return self.leave();
                         }
@@ -138,6 +146,21 @@ impl Passage<'_> {
                 Err(_) => return self.break_off(),
             }
         }
+    }
+
+    /// Gives the program what the peer has sent. Fails too if the connection turns out to be over
+    /// while the program reads nothing: only then can it see that.
+    fn give(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match (&self.held).write(bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() != ErrorKind::WouldBlock => return Err(e),
+                Err(e) if self.is_broken.load(Ordering::Relaxed) => return Err(e),
+                Err(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// The peer sends nothing more, or the connection is over.
