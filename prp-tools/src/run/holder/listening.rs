@@ -15,7 +15,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::connect::ip;
 use super::pair::Pair;
-use super::ports::{ListeningPort, Ringing};
+use super::ports::{ListeningPort, ListeningSocket, Ringing};
 use super::{Holder, pump, reply, spawn};
 use crate::accepting::Acceptor;
 
@@ -27,17 +27,15 @@ impl Holder {
     pub(super) fn listen(self: &Arc<Self>, request: &Request) -> Answer {
         let bound = ip(request);
         let target = SocketAddr::new(reached(bound, request.is_ip6_only), request.port);
-        if self.ports.join(request.port, request.number, target, bound) {
-            return Answer::default();
-        }
-        let opened = self.builder.bind(Port::new(request.port)).and_then(|listener| {
+        let socket = ListeningSocket { inode: request.number, target, ip: bound };
+        let joined = self.ports.join(request.port, socket, || {
+            let listener = self.builder.bind(Port::new(request.port))?;
             let (stop, stopped) = UnixStream::pair()?;
             let holder = self.clone();
-            let sockets = [request.number].into();
-            self.ports.add(request.port, ListeningPort { sockets, target, ip: bound, _stop: stop });
+            self.ports.add(request.port, ListeningPort { sockets: vec![socket], _stop: stop });
             spawn(move || holder.accept_all(&listener, &stopped))
         });
-        opened.map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
+        joined.map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
     }
 
     /// Accepts connections of PRP until the program's sockets are closed.
@@ -72,12 +70,12 @@ impl Holder {
             let _ = stream.set_linger(Some(Duration::ZERO));
             self.ports.check();
         };
-        let Some((target, bound)) = self.ports.target(port) else { return refuse(stream) };
-        let name = self.accepted_name(port, number, peer, (target, bound));
+        let Some(socket) = self.ports.newest(port) else { return refuse(stream) };
+        let name = self.accepted_name(port, number, peer, socket);
         let Ok(Pair { held, end }) = Pair::open(&name) else { return refuse(stream) };
         // The program may accept before this thread goes on.
         let connection = self.processes.add(number, None, &held);
-        match self.wake(target, end, number) {
+        match self.wake(socket.target, end, number) {
             Ok(()) => pump::run(stream, held, &connection),
             Err(_) => refuse(stream),
         }
@@ -90,11 +88,11 @@ impl Holder {
         port: u16,
         number: u64,
         peer: PrpAddr,
-        (target, bound): (SocketAddr, IpAddr),
+        socket: ListeningSocket,
     ) -> PairName {
         let mapping = &self.settings.mapping;
         // A socket of IPv6 that takes IPv4 as well sees nodes by their IPv4 addresses.
-        let like = match (bound, target.ip()) {
+        let like = match (socket.ip, socket.target.ip()) {
             (IpAddr::V6(_), IpAddr::V4(ip)) => ip.to_ipv6_mapped().into(),
             (bound, _) => bound,
         };

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -17,6 +17,8 @@ const LISTENING: &str = "0A";
 /// The ports, and the connections.
 #[derive(Default)]
 pub(super) struct Ports {
+    /// Held while a port is opened: of two that ask at once only one could listen.
+    opening: Mutex<()>,
     /// By port.
     listening: Mutex<HashMap<u16, ListeningPort>>,
     /// By the port of the connection to the listening socket, and whether that is of IPv6 alone.
@@ -25,14 +27,20 @@ pub(super) struct Ports {
 
 /// A port of PRP.
 pub(super) struct ListeningPort {
-    /// The inodes of the programs' sockets.
-    pub(super) sockets: HashSet<u64>,
-    /// Where a connection reaches the newest of them.
+    /// The programs' sockets, with the newest last.
+    pub(super) sockets: Vec<ListeningSocket>,
+    /// Ends the thread that accepts, once it is closed.
+    pub(super) _stop: UnixStream,
+}
+
+/// A program's socket that listens.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(super) struct ListeningSocket {
+    pub(super) inode: u64,
+    /// Where a connection reaches it.
     pub(super) target: SocketAddr,
     /// The address that it is bound to.
     pub(super) ip: IpAddr,
-    /// Ends the thread that accepts, once it is closed.
-    pub(super) _stop: UnixStream,
 }
 
 /// A connection of PRP that a program has not accepted yet.
@@ -46,13 +54,28 @@ pub(super) struct Ringing {
 }
 
 impl Ports {
-    /// Adds a socket to a port that is listened at already; whether it is.
-    pub(super) fn join(&self, port: u16, socket: u64, target: SocketAddr, ip: IpAddr) -> bool {
-        let mut listening = self.listening.lock();
-        let Some(known) = listening.get_mut(&port) else { return false };
-        known.sockets.insert(socket);
-        (known.target, known.ip) = (target, ip);
-        true
+    /// Adds a socket to its port, which `open` opens and lists if nobody listens there yet.
+    ///
+    /// # Errors
+    /// Those of `open`; the port is not listed then.
+    pub(super) fn join(
+        &self,
+        port: u16,
+        socket: ListeningSocket,
+        open: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let opening = self.opening.lock();
+        if let Some(known) = self.listening.lock().get_mut(&port) {
+            known.sockets.retain(|other| other.inode != socket.inode);
+            known.sockets.push(socket);
+            return Ok(());
+        }
+        let opened = open();
+        if opened.is_err() {
+            self.listening.lock().remove(&port);
+        }
+        drop(opening);
+        opened
     }
 
     /// Adds a port.
@@ -60,9 +83,9 @@ impl Ports {
         self.listening.lock().insert(port, listening);
     }
 
-    /// Returns where to connect to for `port`, and the address that the socket is bound to.
-    pub(super) fn target(&self, port: u16) -> Option<(SocketAddr, IpAddr)> {
-        self.listening.lock().get(&port).map(|known| (known.target, known.ip))
+    /// Returns the newest of the sockets that listen at `port`.
+    pub(super) fn newest(&self, port: u16) -> Option<ListeningSocket> {
+        self.listening.lock().get(&port)?.sockets.last().copied()
     }
 
     /// Whether no port is listened at.
@@ -88,7 +111,7 @@ impl Ports {
             && let Some(open) = open_sockets()
         {
             listening.retain(|_, port| {
-                port.sockets.retain(|socket| open.contains(socket));
+                port.sockets.retain(|socket| open.contains(&socket.inode));
                 !port.sockets.is_empty()
             });
         }
@@ -144,19 +167,72 @@ mod tests {
         assert!(!open_sockets().expect("procfs").contains(&number));
     }
 
+    fn socket(listener: &TcpListener) -> ListeningSocket {
+        let inode = fstat(listener).expect("a socket").st_ino;
+        let target = listener.local_addr().expect("bound");
+        ListeningSocket { inode, target, ip: target.ip() }
+    }
+
+    /// Has `ports` list a port with `socket`; the end that shows when it is dropped.
+    fn list(ports: &Ports, port: u16, socket: ListeningSocket) -> UnixStream {
+        let (stop, stopped) = UnixStream::pair().expect("descriptors");
+        ports.add(port, ListeningPort { sockets: vec![socket], _stop: stop });
+        stopped
+    }
+
     #[test]
     fn check__drops_ports_whose_sockets_are_closed() {
         let ports = Ports::default();
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let target = listener.local_addr().expect("bound");
-        let (stop, mut stopped) = UnixStream::pair().expect("descriptors");
-        let sockets = [fstat(&listener).expect("a socket").st_ino, 1].into();
-        ports.add(7, ListeningPort { sockets, target, ip: target.ip(), _stop: stop });
+        let bind = || TcpListener::bind("127.0.0.1:0").expect("a port");
+        let (older, newer) = (bind(), bind());
+        let [of_older, of_newer] = [&older, &newer].map(socket);
+        let mut stopped = list(&ports, 7, of_older);
+        ports.join(7, of_newer, || unreachable!("it is listened at")).expect("no error");
         ports.check();
-        assert_eq!(ports.target(7), Some((target, target.ip())));
-        drop(listener);
+        assert_eq!(ports.newest(7), Some(of_newer));
+        drop(newer);
+        ports.check();
+        assert_eq!(ports.newest(7), Some(of_older));
+        drop(older);
         ports.check();
         assert!(ports.is_empty());
-        assert_eq!(std::io::Read::read(&mut stopped, &mut [0]).expect("an end"), 0);
+        assert_eq!(io::Read::read(&mut stopped, &mut [0]).expect("an end"), 0);
+    }
+
+    #[test]
+    fn join__lists_no_port_that_could_not_be_opened() {
+        let ports = Ports::default();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let socket = socket(&listener);
+        let failed = ports.join(7, socket, || {
+            drop(list(&ports, 7, socket));
+            Err(Errno::ENOMEM.into())
+        });
+        assert_eq!(failed.expect_err("as told").raw_os_error(), Some(Errno::ENOMEM as i32));
+        assert!(ports.is_empty());
+    }
+
+    #[test]
+    fn join__opens_a_port_once() {
+        let ports = Ports::default();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let socket = socket(&listener);
+        let opened = std::sync::atomic::AtomicU32::new(0);
+        let joins = || {
+            ports.join(7, socket, || {
+                opened.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                // Others come meanwhile.
+                std::thread::yield_now();
+                drop(list(&ports, 7, socket));
+                Ok(())
+            })
+        };
+        std::thread::scope(|scope| {
+            let all = [(); 8].map(|()| scope.spawn(joins));
+            for one in all {
+                one.join().expect("no panic").expect("no error");
+            }
+        });
+        assert_eq!(opened.into_inner(), 1);
     }
 }
