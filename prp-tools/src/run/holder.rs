@@ -9,7 +9,7 @@ mod processes;
 mod pump;
 
 use std::collections::HashMap;
-use std::io::{self, IoSlice, Read};
+use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::os::unix::net::UnixStream;
@@ -18,22 +18,17 @@ use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
 
-use nix::sys::socket::sockopt::PeerCredentials;
-use nix::sys::socket::{ControlMessage, MsgFlags, getsockopt, sendmsg};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use parking_lot::Mutex;
 use prp_node::descriptors;
 use prp_run::{Answer, Request, RequestKind, Settings};
 use prp_sock::{Builder, HostsFile, NodeId};
 
 use crate::sys::pair::waiting;
-use askers::Askers;
+use askers::{Asker, Askers};
 use ports::Ports;
 use processes::Processes;
-
-/// How long a process may take to ask.
-const ASKING: Duration = Duration::from_secs(5);
 
 /// Bytes of the stack of a thread: enough for the engine of PRP.
 const STACK: usize = 512 << 10;
@@ -74,27 +69,24 @@ impl Holder {
         let holder = Arc::new(self);
         // The parent becomes the program.
         let watching = holder.clone();
-        if spawn(move || processes::watch(&watching)).is_err() {
+        let is_watched = spawn(move || processes::watch(&watching));
+        if is_watched.is_err() {
             process::exit(1);
         }
         let mut askers = Askers::new(socket);
         loop {
-            let Some(asking) = askers.next() else { continue };
+            let next = askers.next(holder.settings.user, &holder.processes);
+            let Some(asker) = next else { continue };
             let holder = holder.clone();
             // Without a thread nobody is answered, which the library takes for a failure.
-            let _ = spawn(move || holder.answer(asking));
+            let _ = spawn(move || holder.answer(asker));
         }
     }
 
     /// Answers one request.
-    fn answer(self: &Arc<Self>, mut asking: UnixStream) {
-        let mut bytes = [0; Request::SIZE];
-        let read =
-            asking.set_read_timeout(Some(ASKING)).and_then(|()| asking.read_exact(&mut bytes));
-        let request = read.ok().and_then(|()| Request::parse(&bytes));
-        let Some(request) = request.filter(|it| it.token == self.settings.token) else { return };
-        let Ok(asker) = getsockopt(&asking, PeerCredentials) else { return };
-        let pid = asker.pid();
+    fn answer(self: &Arc<Self>, mut asker: Asker) {
+        let Some(request) = asker.request(&self.settings) else { return };
+        let Asker { socket: asking, pid, .. } = asker;
         if request.kind != RequestKind::Bye {
             self.processes.note(pid, request.kind == RequestKind::Hello);
         }

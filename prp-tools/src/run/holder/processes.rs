@@ -104,6 +104,11 @@ impl Processes {
         }
     }
 
+    /// Whether the process `pid` is of the run.
+    pub(super) fn has(&self, pid: i32) -> bool {
+        self.by_pid.lock().contains_key(&pid)
+    }
+
     /// Counts a connection of TCP.
     pub(super) fn count_tcp(&self, pid: i32, has_fallen_back: bool) {
         if let Some(process) = self.by_pid.lock().get_mut(&pid) {
