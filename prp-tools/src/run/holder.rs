@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use nix::sys::signal::{SigSet, Signal};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use parking_lot::Mutex;
 use prp_node::descriptors;
@@ -66,11 +67,21 @@ impl Holder {
     /// Serves requests until all processes of the run have ended, and ends this process.
     pub(super) fn serve(self, socket: &UnixListener) -> ! {
         descriptors::raise_limit();
+        let ends: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
+        // For all threads: what ends a whole service must leave the program its connections until
+        // it has ended.
+        let _ = ends.thread_block();
         let holder = Arc::new(self);
+        let ending = holder.clone();
+        let is_followed = spawn(move || {
+            if ends.wait().is_ok() {
+                ending.processes.end_soon();
+            }
+        });
         // The parent becomes the program.
         let watching = holder.clone();
         let is_watched = spawn(move || processes::watch(&watching));
-        if is_watched.is_err() {
+        if is_followed.and(is_watched).is_err() {
             process::exit(1);
         }
         let mut askers = Askers::new(socket);

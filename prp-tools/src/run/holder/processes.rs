@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -32,6 +32,8 @@ pub(super) struct Processes {
     by_pid: Mutex<HashMap<i32, Known>>,
     connections: Mutex<HashMap<u64, Arc<Connection>>>,
     report: Option<PathBuf>,
+    /// The holder was asked to end.
+    is_ending: AtomicBool,
     /// Wakes the thread that watches.
     wake: UnixStream,
     woken: UnixStream,
@@ -80,7 +82,14 @@ impl Processes {
         let Ok((wake, woken)) = UnixStream::pair() else { process::exit(1) };
         let _ = (wake.set_nonblocking(true), woken.set_nonblocking(true));
         let (by_pid, connections) = (Mutex::default(), Mutex::default());
-        Self { by_pid, connections, report, wake, woken }
+        let is_ending = AtomicBool::new(false);
+        Self { by_pid, connections, report, is_ending, wake, woken }
+    }
+
+    /// Has the holder end with the last process, listener and connection.
+    pub(super) fn end_soon(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+        let _ = (&self.wake).write(&[0]);
     }
 
     /// Notes that the process `pid` is there. It has a new name if `is_new`.
@@ -208,7 +217,7 @@ pub(super) fn watch(holder: &Holder) {
         holder.ports.check();
         if !holder.processes.is_empty() || !holder.ports.is_empty() {
             needed = Instant::now();
-        } else if needed.elapsed() >= GRACE {
+        } else if needed.elapsed() >= GRACE || holder.processes.is_ending.load(Ordering::Relaxed) {
             process::exit(0);
         }
     }
