@@ -163,6 +163,7 @@ fn prepare(args: &RunArgs) -> Result<Prepared, Failure> {
         is_reported: report.is_some(),
     };
     let failed = |e| Failure::local("the holder of connections", &e);
+    holder::check_buffers().map_err(failed)?;
     let socket = SocketAddr::from_abstract_name(settings.socket_name())
         .and_then(|name| UnixListener::bind_addr(&name))
         .map_err(failed)?;

@@ -28,6 +28,7 @@ use prp_sock::{Builder, HostsFile, NodeId};
 
 use crate::sys::pair::waiting;
 use askers::{Asker, Askers};
+pub(super) use pair::check_buffers;
 use ports::Ports;
 use processes::Processes;
 

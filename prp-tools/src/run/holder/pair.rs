@@ -11,7 +11,8 @@ use std::os::unix::net::UnixStream;
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::SndBuf;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, bind, recv, send, setsockopt, socketpair,
+    AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, bind, getsockopt, recv, send,
+    setsockopt, socketpair,
 };
 use prp_run::PairName;
 
@@ -21,6 +22,34 @@ use crate::sys::pair::set_peek_offset;
 /// with, up to 65 KiB, and the kernel wakes a sender only when a quarter of its buffer is not
 /// exceeded.
 const SEND_BUFFER: usize = 212_992;
+
+/// What the kernel counts of a send buffer at least for that: four times 65 KiB and what each has
+/// beside its bytes.
+const LEAST_ROOM: usize = 2 * LEAST_BUFFER;
+
+/// The least send buffer with which a sender is woken, as it is asked for: half of what the kernel
+/// counts.
+const LEAST_BUFFER: usize = 135_000;
+
+/// Checks that this machine has send buffers with which no program waits for ever.
+///
+/// # Errors
+/// It has none, or there are no descriptors.
+pub(in crate::run) fn check_buffers() -> io::Result<()> {
+    check_buffer(SEND_BUFFER)
+}
+
+/// Checks that a send buffer of `size` bytes, as far as the kernel grants them, is large enough.
+fn check_buffer(size: usize) -> io::Result<()> {
+    let (end, _) = UnixStream::pair()?;
+    setsockopt(&end, SndBuf, &size)?;
+    if getsockopt(&end, SndBuf)? >= LEAST_ROOM {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "send buffers are too small; set net.core.wmem_max (sysctl) to at least {SEND_BUFFER}"
+    )))
+}
 
 /// A pair.
 #[derive(Debug)]
@@ -116,6 +145,13 @@ mod tests {
         let mut fds = [PollFd::new(end.as_fd(), wanted)];
         poll(&mut fds, PollTimeout::ZERO).expect("a descriptor");
         fds[0].revents().expect("known flags")
+    }
+
+    #[test]
+    fn check_buffer__tells_what_to_set() {
+        check_buffer(LEAST_BUFFER).expect("a machine as they come");
+        let error = check_buffer(LEAST_BUFFER - 1).expect_err("too small");
+        assert!(error.to_string().contains("net.core.wmem_max"), "{error}");
     }
 
     #[test]
