@@ -314,6 +314,15 @@ def call_waiting(host, port):
             print("reset")
 
 
+def call_when_told(host, port):
+    """Sends once there is a line of input."""
+    with socket.create_connection((host, port)) as connection:
+        print("connected", flush=True)
+        assert sys.stdin.readline() == "go on\n"
+        connection.sendall(b"x")
+        print("got", take(connection, 1).decode())
+
+
 def call_loopback(_, port):
     """Both ends in one process, at the only address that test suites know."""
     with socket.create_server(("127.0.0.1", port)) as listener:

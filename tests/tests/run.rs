@@ -1,7 +1,7 @@
 //! Programs of TCP as they are, under `prp run`.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::LazyLock;
@@ -26,6 +26,7 @@ prp_tests::main! {
         descriptors__go_where_programs_pass_them,
         epoll__has_a_socket_before_it_connects,
         fall_back__is_counted_and_can_be_forbidden,
+        holder__is_asked_to_end,
         holder__is_killed,
         listener__ends_with_its_last_socket,
         listener__serves_both_or_one_of_them,
@@ -289,6 +290,29 @@ fn reset__is_no_end_of_file() {
     let _server = Run::new(pair.node(2)).serve("serve_resetting", 7010);
     let printed = Run::new(pair.node(1)).call("call_reset", "198.18.0.2", 7010);
     assert!(printed.starts_with("reset after"), "{printed}");
+}
+
+/// As for all processes of a service that ends: the program still has its connections, and the
+/// holder ends with it.
+fn holder__is_asked_to_end() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_forking", 7020);
+    let words = [python(), PEER, "call_when_told", "198.18.0.2", "7020"];
+    let mut client = Run::new(pair.node(1)).command(&words);
+    let mut client = client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut stdout = BufReader::new(client.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("the client prints");
+    assert_eq!(line, "connected\n");
+    let holder = holder("call_when_told");
+    kill(holder, Signal::SIGTERM).expect("it is there");
+    client.stdin.take().expect("a pipe").write_all(b"go on\n").expect("the client reads");
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).expect("the client prints");
+    assert_eq!(rest, "got x\n");
+    assert!(client.wait().expect("it ends").success());
+    let exe = format!("/proc/{holder}/exe");
+    until("the end of the holder", || std::fs::read_link(&exe).is_err().then_some(()));
 }
 
 /// Both ends of a connection see a reset, and the server goes on with TCP.
