@@ -1,7 +1,7 @@
 //! Processes that ask the holder.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, stdin};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::thread;
@@ -27,7 +27,7 @@ const MOST_STRANGERS: usize = 64;
 pub(super) struct Askers<'a> {
     socket: &'a UnixListener,
     /// A descriptor that is given up for one that is turned away.
-    reserve: Option<File>,
+    reserve: Option<OwnedFd>,
     /// Each stranger has another reference to it.
     strangers: Arc<()>,
 }
@@ -103,9 +103,10 @@ impl Asker {
     }
 }
 
-/// Opens what needs a descriptor and nothing else.
-fn reserve() -> Option<File> {
-    File::open("/dev/null").ok()
+/// Takes a descriptor, which fails for nothing but the want of one: the holder's standard input is
+/// /dev/null.
+fn reserve() -> Option<OwnedFd> {
+    stdin().as_fd().try_clone_to_owned().ok()
 }
 
 #[cfg(test)]
