@@ -129,6 +129,13 @@ impl Connection {
         self.protection.is_some()
     }
 
+    /// Returns whether what its peer sends is to be signed: a request that may be answered without a
+    /// key may be refused without one.
+    pub(crate) fn needs_key(&self) -> bool {
+        let protection = self.protection.as_deref();
+        protection.is_some_and(|keyed| keyed.has_session() || !keyed.may_be_off())
+    }
+
     /// Asks with the cluster's key, and with its secret `id` if it is not to be the one in use. An
     /// end that seems classic asks without.
     pub(crate) fn ask_with_key(

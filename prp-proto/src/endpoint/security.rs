@@ -257,7 +257,7 @@ impl Endpoint {
         let is_router = flags.contains(Flags::CTL)
             && (src_port == Port::CONTROL || ports.dst_port == Port::CONTROL);
         if flags.contains(Flags::RST) || is_router {
-            let is_protected = conn.as_ref().is_some_and(|conn| conn.is_protected());
+            let is_protected = conn.as_deref().is_some_and(Connection::needs_key);
             // Whoever is asked for an echo says nothing that anyone needs to believe.
             let is_required = (is_protected || security.least(src) > Mode::Off)
                 && !(is_router && ports.dst_port == Port::CONTROL);

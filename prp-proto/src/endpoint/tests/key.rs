@@ -243,6 +243,29 @@ fn key__refusals_and_resets_are_signed() {
     assert_eq!(pair.drops, [DropReason::Refused]);
 }
 
+/// PRP-KEY-13: who asks for no protection of a node hears what it refuses, with or without a key
+/// there.
+#[test]
+fn key__refusals_of_a_node_that_needs_no_key() {
+    for server in [None, Some(Mode::Off), Some(Mode::Sign)] {
+        let mut pair = Pair::default();
+        give(&mut pair.client.endpoint, &file(Mode::Off, 1), 1);
+        if let Some(mode) = server {
+            give(&mut pair.server.endpoint, &file(mode, 1), 2);
+        }
+        // The port is the server's from then on.
+        pair.established();
+        let refused = pair.connect(80, ConnConfig::default());
+        pair.drive();
+        assert_eq!(pair.client.endpoint.take_error(refused), Some(ConnError::Refused));
+
+        pair.listen(81, ConnConfig::default());
+        let unlike = pair.connect(81, with_policy(Reliability::Detect));
+        pair.drive();
+        assert_eq!(pair.client.endpoint.take_error(unlike), Some(ConnError::NoCommonPolicy));
+    }
+}
+
 /// PRP-KEY-3: while the file changes on one node after the other, connections live on, and new ones
 /// are made; in the end with the new secret.
 #[test]
