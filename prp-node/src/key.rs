@@ -75,16 +75,25 @@ impl KeyWatch {
         }
     }
 
-    /// Reads it if it has changed since it was read. `None` if it has not, or cannot be read by
-    /// now: what was read before stays in force.
-    pub fn read_again(&mut self) -> Option<KeyFile> {
-        let version = FileVersion::of(&self.path).ok()?;
-        if self.seen == Some(version) {
-            return None;
+    /// Has `apply` put it in force if it has changed since that was last done. If it is gone, what
+    /// was read before stays in force.
+    ///
+    /// # Errors
+    /// As [`read`], and what `apply` says; the next call tries again. Who has no key yet must not go
+    /// on without one.
+    pub fn read_again(&mut self, apply: impl FnOnce(KeyFile) -> io::Result<()>) -> io::Result<()> {
+        let version = match FileVersion::of(&self.path) {
+            Ok(version) => version,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(unreadable(&self.path, &e)),
+        };
+        if self.seen != Some(version)
+            && let Some(keys) = read(&self.path)?
+        {
+            apply(keys)?;
+            self.seen = Some(version);
         }
-        let keys = read(&self.path).ok().flatten()?;
-        self.seen = Some(version);
-        Some(keys)
+        Ok(())
     }
 }
 
@@ -100,15 +109,7 @@ fn is_withheld() -> bool {
 /// It cannot be read, others can read or change it, or it has a mistake: `InvalidData` or
 /// `PermissionDenied`, with an [`ExplainedError`](crate::ExplainedError) that names the file.
 pub fn read(path: &Path) -> io::Result<Option<KeyFile>> {
-    let named = |e: io::Error| {
-        let mend = match e.kind() {
-            ErrorKind::PermissionDenied => {
-                "the cluster has a key: let this user read it (`chgrp` and `chmod 640`)"
-            }
-            _ => "without its key a node speaks to nobody",
-        };
-        failed(path, &e.to_string(), mend, e.kind())
-    };
+    let named = |e: io::Error| unreadable(path, &e);
     // A pipe without a writer would wait for one.
     let file = match OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path) {
         Ok(file) => file,
@@ -159,6 +160,17 @@ fn check(path: &Path, about: &Metadata) -> io::Result<()> {
         return refused(cause, fix);
     }
     Ok(())
+}
+
+/// The error that the file at `path`, which there is, cannot be read.
+fn unreadable(path: &Path, e: &io::Error) -> io::Error {
+    let mend = match e.kind() {
+        ErrorKind::PermissionDenied => {
+            "the cluster has a key: let this user read it (`chgrp` and `chmod 640`)"
+        }
+        _ => "without its key a node speaks to nobody",
+    };
+    failed(path, &e.to_string(), mend, e.kind())
 }
 
 fn failed(path: &Path, cause: &str, fix: &str, kind: ErrorKind) -> io::Error {

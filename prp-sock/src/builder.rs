@@ -306,7 +306,7 @@ impl Builder {
         let addrs = addr.to_prp_addrs_with(Some(&Resolver::new(file.clone(), node)))?;
         let engine = engine_for(&EngineKey::new(path, node, self.device.clone()))?;
         engine.follow_hosts(&file);
-        engine.follow_key();
+        engine.follow_key()?;
         let mut last = None;
         for addr in addrs {
             match f(&file, &engine, addr) {

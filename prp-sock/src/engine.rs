@@ -46,6 +46,7 @@ mod waiters;
 mod wake_fd;
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use prp_proto::addr::{DeviceId, NodeId};
@@ -188,15 +189,20 @@ impl Engine {
         }
     }
 
-    /// Puts the key file in force as it is now, if it has changed and can be read; whether there is
-    /// a key.
-    pub(crate) fn follow_key(&self) -> bool {
-        let keys = self.key.lock().as_mut().and_then(KeyWatch::read_again);
-        if let Some(keys) = keys {
-            // Without random bytes there is no key to begin with; the next call may have some.
-            let _ = registry::protect(&mut self.lock().endpoint, &keys);
-        }
-        self.lock().endpoint.keyring().is_some()
+    /// Puts the key file in force as it is now, if it has changed; whether there is a key. Where it
+    /// cannot be read, the keys of before stay.
+    ///
+    /// # Errors
+    /// There is a file that cannot be read, and no key of before: nothing must begin without one.
+    pub(crate) fn follow_key(&self) -> io::Result<bool> {
+        // Held until the keys are in force: of two threads with two readings, the later one's stay.
+        let mut watch = self.key.lock();
+        let followed = watch.as_mut().map_or(Ok(()), |watch| {
+            watch.read_again(|keys| registry::protect(&mut self.lock().endpoint, &keys))
+        });
+        drop(watch);
+        let has_key = self.lock().endpoint.keyring().is_some();
+        if has_key { Ok(true) } else { followed.map(|()| false) }
     }
 
     /// Puts the routes of `file` in force, unless they are.

@@ -51,25 +51,62 @@ fn read__a_file_that_others_can_read_or_that_has_a_mistake_is_an_error() {
     assert!(at(folder.path(), false).read().is_err());
 }
 
+/// The keys that `watch` puts in force, if it does.
+fn reread(watch: &mut KeyWatch) -> io::Result<Option<KeyFile>> {
+    let mut read = None;
+    watch.read_again(|keys| {
+        read = Some(keys);
+        Ok(())
+    })?;
+    Ok(read)
+}
+
 #[test]
-fn read_again__once_for_each_change_and_never_what_is_wrong() {
+fn read_again__once_for_each_change() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("key");
     let mut watch = at(&path, false);
     assert!(watch.read().unwrap().is_none());
-    assert!(watch.read_again().is_none());
+    assert!(reread(&mut watch).unwrap().is_none());
     write(&path, &keys(), 0o600);
-    assert!(watch.read_again().is_some());
-    assert!(watch.read_again().is_none(), "it has not changed");
+    assert!(reread(&mut watch).unwrap().is_some());
+    assert!(reread(&mut watch).unwrap().is_none(), "it has not changed");
 
     let mut more = keys();
     more.add(Secret::new([8; 32])).unwrap();
     let other = folder.path().join("other");
     write(&other, &more, 0o644);
     fs::rename(&other, &path).unwrap();
-    assert!(watch.read_again().is_none(), "others can read it");
+    for _ in 0..2 {
+        let error = reread(&mut watch).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "others can read it");
+    }
     fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-    assert_eq!(watch.read_again().unwrap().keys().len(), 2, "it is mended");
+    assert_eq!(reread(&mut watch).unwrap().unwrap().keys().len(), 2, "it is mended");
     fs::remove_file(&path).unwrap();
-    assert!(watch.read_again().is_none());
+    assert!(reread(&mut watch).unwrap().is_none());
+}
+
+/// Without random bytes, for example, there is no key to begin with: the next call has it.
+#[test]
+fn read_again__what_was_not_put_in_force_is_read_once_more() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("key");
+    let mut watch = at(&path, false);
+    assert!(watch.read().unwrap().is_none());
+    write(&path, &keys(), 0o600);
+    assert!(watch.read_again(|_| Err(ErrorKind::WouldBlock.into())).is_err());
+    assert!(reread(&mut watch).unwrap().is_some());
+}
+
+/// A process that began without a key must learn that there is one, which it cannot have.
+#[test]
+fn read_again__a_file_that_is_wrong_from_the_beginning_is_an_error() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("key");
+    let mut watch = at(&path, false);
+    assert!(watch.read().unwrap().is_none());
+    fs::write(&path, "mode seal\nkey 1 abcd\n").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(reread(&mut watch).unwrap_err().kind(), ErrorKind::InvalidData);
 }

@@ -96,7 +96,8 @@ impl ControlState {
             let due = earliest(due, self.fast_paths.check(&alive, &waiter.waker()));
             let due = earliest(due, self.status.check(&alive));
             // A process that only listens reads the key file here, and nowhere else.
-            let key = alive.follow_key().then(|| alive.now() + KEY_INTERVAL);
+            let has_key = alive.follow_key().unwrap_or(true);
+            let key = has_key.then(|| alive.now() + KEY_INTERVAL);
             let due = earliest(due, key);
             let timeout = due.map(|due| due.since(alive.now()));
             drop(alive);
