@@ -32,6 +32,7 @@ struct Ended {
     local: Port,
     remote: PrpAddr,
     path_attempts: u8,
+    is_protected: bool,
 }
 
 /// Connections that have come to their end lately, whose peers may stay because they do not know.
@@ -142,6 +143,7 @@ impl Endpoint {
             local: conn.local.port,
             remote: conn.remote,
             path_attempts: conn.path_attempts,
+            is_protected: conn.is_protected(),
         };
         if self.farewells.leaving {
             (0..TIMES).for_each(|_| self.notify(&ended));
@@ -155,7 +157,8 @@ impl Endpoint {
         let Ended { local_id: sender, remote_id: receiver, local, remote, .. } = *ended;
         let block = ResetBlock { reason: ResetReason::NoConnection, receiver, sender };
         if let Some(path) = self.path(local, remote, ended.path_attempts) {
-            self.refusals.push_own(Refusal { path, local, remote: remote.port, block });
+            let (remote, is_signed) = (remote.port, ended.is_protected);
+            self.refusals.push_own(Refusal { path, local, remote, block, is_signed });
         }
     }
 }

@@ -3,14 +3,14 @@
 
 use alloc::collections::VecDeque;
 
-use prp_key::{Keyring, Mode};
+use prp_key::{Keyring, Mode, TRAILER_BYTES, wish};
 
 use crate::addr::{LinkAddr, Port, PrpAddr};
 use crate::seq::{Seq, SeqWidth};
 use crate::time::Instant;
 use crate::token_bucket::TokenBucket;
 use crate::transmit::{Path, TransmitBatch};
-use crate::wire::{CrcKey, Flags, Frame, ResetBlock, TransportHeader};
+use crate::wire::{CRC_LEN, CrcKey, Flags, Frame, ResetBlock, TransportHeader};
 
 /// Refusals waiting for the device at most; a flood gets no longer queue than this.
 const MAX_QUEUED: usize = 64;
@@ -22,14 +22,28 @@ pub(super) struct Refusal {
     pub(super) local: Port,
     pub(super) remote: Port,
     pub(super) block: ResetBlock,
+    /// Its peer believes it only with a key.
+    pub(super) is_signed: bool,
 }
 
 impl Refusal {
     /// The answer to `frame`, along `path`.
-    pub(super) const fn to_sender(path: Path, frame: &Frame<'_>, block: ResetBlock) -> Self {
+    pub(super) fn to_sender(path: Path, frame: &Frame<'_>, block: ResetBlock) -> Self {
         let ports = &frame.head.transport;
-        Self { path, local: ports.dst_port, remote: ports.src_port, block }
+        let is_signed = is_keyed(frame);
+        Self { path, local: ports.dst_port, remote: ports.src_port, block, is_signed }
     }
+}
+
+/// Returns whether `frame`, which no connection has checked, seems to be of one that has a key:
+/// its request or answer says so, or what follows its payload is no CRC trailer with zeros as
+/// padding.
+fn is_keyed(frame: &Frame<'_>) -> bool {
+    if frame.flags().intersects(Flags::CREQ | Flags::CACK) {
+        return wish(frame.payload).is_some_and(|(mode, _)| mode > Mode::Off);
+    }
+    let rest = frame.rest().get(CRC_LEN..TRAILER_BYTES);
+    rest.is_some_and(|rest| rest.iter().any(|byte| *byte != 0))
 }
 
 /// A port that this endpoint does not own, and the peer that waits for an answer.
@@ -114,8 +128,8 @@ impl ResetQueue {
         self.queue.len() < MAX_QUEUED
     }
 
-    /// Puts one into `batch`, signed with `keyring` where its peer is to be protected; whether
-    /// there was one.
+    /// Puts one into `batch`, signed with `keyring` where its peer or this end asks for that;
+    /// whether there was one.
     pub(super) fn transmit(
         &mut self,
         batch: &mut TransmitBatch,
@@ -126,7 +140,8 @@ impl ResetQueue {
         let mut header =
             TransportHeader::new(r.local, r.remote, Seq::default(), SeqWidth::Bits20, len);
         header.flags |= Flags::RST;
-        if let Some(keyring) = keyring.filter(|ring| ring.least(r.path.dst.number()) > Mode::Off) {
+        let is_asked = |ring: &&Keyring| r.is_signed || ring.least(r.path.dst.number()) > Mode::Off;
+        if let Some(keyring) = keyring.filter(is_asked) {
             batch.push_signed(&r.path, None, header, &r.block.emit(), keyring);
             return true;
         }

@@ -266,6 +266,39 @@ fn key__refusals_of_a_node_that_needs_no_key() {
     }
 }
 
+/// PRP-KEY-13: who needs no key of a node signs what the node needs signed: what it refuses, what it
+/// answers after it was started again, and its last words.
+#[test]
+fn key__resets_for_a_node_that_needs_them_signed() {
+    for mode in [Mode::Sign, Mode::Seal] {
+        let (needs, off) = (file(mode, 1), file(Mode::Off, 1));
+        let mut pair = keyed(&needs, &off);
+        let (c, _) = pair.established();
+        let refused = pair.connect(80, ConnConfig::default());
+        pair.drive();
+        assert_eq!(pair.client.endpoint.take_error(refused), Some(ConnError::Refused));
+
+        pair.restart(ToClient);
+        give(&mut pair.server.endpoint, &off, 9);
+        pair.listen(80, ConnConfig::default());
+        pair.client.endpoint.write(pair.time, c, b"lost", Ending::Write).unwrap();
+        assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+        assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Reset));
+
+        let mut pair = keyed(&off, &needs);
+        let (c, s) = pair.established();
+        pair.client.endpoint.release(pair.time, c, false);
+        pair.client.endpoint.leave(pair.time);
+        assert!(pair.drive_until(|p| p.client.endpoint.may_end()));
+        pair.drive();
+        assert_eq!(drops(&pair.server.endpoint, DropReason::Unsigned), 0);
+        pair.rule = Box::new(|_, _| FrameAction::Drop);
+        pair.server.endpoint.shutdown_send(pair.time, s);
+        assert_eq!(pair.server.endpoint.state(s), State::Close, "it knows that nobody is there");
+        assert_eq!(pair.server.endpoint.take_error(s), None);
+    }
+}
+
 /// PRP-KEY-3: while the file changes on one node after the other, connections live on, and new ones
 /// are made; in the end with the new secret.
 #[test]
