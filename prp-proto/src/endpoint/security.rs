@@ -257,10 +257,12 @@ impl Endpoint {
         let is_router = flags.contains(Flags::CTL)
             && (src_port == Port::CONTROL || ports.dst_port == Port::CONTROL);
         if flags.contains(Flags::RST) || is_router {
-            let is_protected = conn.as_deref().is_some_and(Connection::needs_key);
+            // A connection of before there was a key lives on without one, and ends so.
+            let is_needed = conn
+                .as_deref()
+                .map_or_else(|| security.least(src) > Mode::Off, Connection::needs_key);
             // Whoever is asked for an echo says nothing that anyone needs to believe.
-            let is_required = (is_protected || security.least(src) > Mode::Off)
-                && !(is_router && ports.dst_port == Port::CONTROL);
+            let is_required = is_needed && !(is_router && ports.dst_port == Port::CONTROL);
             return match security.keyring.check(frame.packet_header(), frame.payload, frame.rest())
             {
                 Ok(_) => Ok(Checked::Signed),

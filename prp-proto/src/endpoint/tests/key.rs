@@ -299,6 +299,21 @@ fn key__resets_for_a_node_that_needs_them_signed() {
     }
 }
 
+/// A connection of before both ends had a key goes on without one, and so it ends.
+#[test]
+fn key__connections_of_before_there_was_one() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    for (side, seed) in [(ToServer, 1), (ToClient, 2)] {
+        give(&mut pair.sender(side).endpoint, &file(Mode::Seal, 1), seed);
+    }
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"up"), b"up");
+    assert_eq!(transfer(&mut pair, ToClient, s, c, b"down"), b"down");
+    pair.server.endpoint.release(pair.time, s, true);
+    pair.drive();
+    assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Reset));
+}
+
 /// PRP-KEY-3: while the file changes on one node after the other, connections live on, and new ones
 /// are made; in the end with the new secret.
 #[test]
