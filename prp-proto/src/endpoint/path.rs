@@ -107,29 +107,31 @@ impl Endpoint {
     /// PRP-NODE-5); whether it is. A request that has other ways goes by those once it gets no
     /// answer.
     pub(super) fn handle_no_onward_route(&mut self, now: Instant, frame: &Frame<'_>) -> bool {
-        let Head { network, transport, .. } = frame.head;
-        if transport.src_port != Port::CONTROL {
-            return false;
-        }
-        let Some(block) = NodeBlock::of(frame).filter(|b| b.kind == NodeKind::Unreachable) else {
-            return false;
-        };
-        let node = u16::try_from(block.stamp).ok().and_then(NodeId::new);
-        let peer = node.map(|node| PrpAddr::new(node, Port::new(block.sequence)));
-        let Some(handle) = peer.and_then(|p| self.table.find_for_frame(transport.dst_port, p))
-        else {
+        let router = frame.head.network.src;
+        let Some(handle) = self.ended_by_router(frame).filter(|_| frame.is_whole()) else {
             return false;
         };
         let Some(conn) = self.table.get_mut(handle) else { return false };
-        if conn.state != State::ConnWait || conn.ids.local != block.id {
-            return false;
-        }
         let node = conn.remote.node;
         if self.routes.lookup(node).next_hops().len() == 1 {
-            conn.fail(ConnError::NoOnwardRoute { node, router: network.src });
+            conn.fail(ConnError::NoOnwardRoute { node, router });
             self.settle(handle, now);
         }
         true
+    }
+
+    /// The request that `frame`, if it is believed, says goes no further at a router.
+    pub(super) fn ended_by_router(&mut self, frame: &Frame<'_>) -> Option<ConnHandle> {
+        let ports = frame.head.transport;
+        if ports.src_port != Port::CONTROL || !ports.flags.contains(Flags::CTL) {
+            return None;
+        }
+        let block = NodeBlock::parse(frame.payload).filter(|b| b.kind == NodeKind::Unreachable)?;
+        let node = u16::try_from(block.stamp).ok().and_then(NodeId::new)?;
+        let peer = PrpAddr::new(node, Port::new(block.sequence));
+        let handle = self.table.find_for_frame(ports.dst_port, peer)?;
+        let conn = self.table.get(handle)?;
+        (conn.state == State::ConnWait && conn.ids.local == block.id).then_some(handle)
     }
 
     /// Whether a repeat or a probe that comes by another way than ours, while nothing comes by

@@ -244,6 +244,8 @@ impl Endpoint {
 
     /// Checks `frame`, which is for this node; its text is in `text` if it was opened.
     fn check(&mut self, frame: &Frame<'_>, text: &mut Vec<u8>) -> Result<Checked, DropReason> {
+        // Whether a router is believed depends on what it speaks of.
+        let ended = self.ended_by_router(frame);
         let Some(security) = self.security.as_deref_mut() else { return Ok(Checked::AsItIs) };
         let (ports, flags) = (frame.head.transport, frame.flags());
         if flags.contains(Flags::CREQ) {
@@ -252,8 +254,8 @@ impl Endpoint {
         }
         let (src, src_port) = (frame.head.network.src, ports.src_port);
         let peer = PrpAddr::new(src, src_port);
-        let conn =
-            self.table.find_for_frame(ports.dst_port, peer).and_then(|h| self.table.get_mut(h));
+        let handle = ended.or_else(|| self.table.find_for_frame(ports.dst_port, peer));
+        let conn = handle.and_then(|handle| self.table.get_mut(handle));
         let is_router = flags.contains(Flags::CTL)
             && (src_port == Port::CONTROL || ports.dst_port == Port::CONTROL);
         if flags.contains(Flags::RST) || is_router {

@@ -343,13 +343,19 @@ fn attack__frames_of_another_connection() {
     assert_eq!(transfer(&mut pair, ToServer, again, accepted, b"alive"), b"alive");
 }
 
-/// PRP-KEY-13: what a router says of a request is believed if it is signed.
+/// PRP-KEY-13: what a router says of a request is believed if it is signed, whatever this end asks
+/// of the router itself.
 #[test]
 fn attack__a_router_that_has_no_key_ends_no_request() {
-    for is_signed in [false, true] {
+    let choices = [false, true].map(|signed| [false, true].map(|trusted| (signed, trusted)));
+    for (is_signed, is_router_trusted) in choices.into_iter().flatten() {
         let mut pair = in_mode(Mode::Sign);
         pair.rule = Box::new(|_, _| FrameAction::Drop);
         let c = pair.connect(80, ConnConfig::default());
+        if is_router_trusted {
+            // The request is protected all the same.
+            pair.client.endpoint.set_keyring(Keyring::new(&file(Mode::Off, 1)));
+        }
         let (local, remote) = pair.client.endpoint.ends(c).unwrap();
         let id = pair.client.endpoint.table.get(c).unwrap().ids.local;
         let block = crate::wire::NodeBlock {
