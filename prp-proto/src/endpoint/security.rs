@@ -202,16 +202,16 @@ impl Endpoint {
         outcome
     }
 
-    /// Returns whether `frame`, if it is believed, may say by which way its peer is reached: of an
-    /// established connection with a key none that can be recorded, as those of the handshake (SPEC
-    /// PRP-KEY-17).
+    /// Returns whether `frame`, if it is believed, may say by which way its peer is reached. Of a
+    /// connection with a key it is one that the key vouches for: until it is established, the
+    /// request or the answer, and then none of those, which can be recorded (SPEC PRP-KEY-17).
     #[inline]
     pub(super) fn may_move_port(&self, known: Option<ConnHandle>, frame: &Frame<'_>) -> bool {
         self.security.is_none()
             || frame.is_authentic()
             || known
                 .and_then(|handle| self.table.get(handle))
-                .is_none_or(|conn| !conn.is_protected() || !conn.confirmed)
+                .is_none_or(|conn| !conn.needs_key() || moves_early(conn, frame))
     }
 
     /// As [`Self::sort`], for an endpoint with a key: what its sender cannot prove to have made is
@@ -292,6 +292,12 @@ impl Endpoint {
             Err(why) => Err(note(Some(conn), why.into())),
         }
     }
+}
+
+/// Returns whether `frame` is what makes `conn`, which is not established yet at both ends.
+fn moves_early(conn: &Connection, frame: &Frame<'_>) -> bool {
+    let maker = if conn.state == State::ConnWait { Flags::CACK } else { Flags::CREQ };
+    !conn.confirmed && frame.flags().contains(maker)
 }
 
 /// Counts `why` at the connection as well.

@@ -484,22 +484,61 @@ fn echo__is_answered_with_its_padding() {
     assert!(answered.count() < 1500);
 }
 
-/// PRP-KEY-17: whoever sends a recorded handshake again from another port of the peer's machine
-/// does not get the frames of the connection; an authentic frame moves them.
-#[test]
-fn key__recorded_handshakes_do_not_move_the_peer_s_port() {
+/// A pair of which both ends have one key, and that of which the client has asked: its connection,
+/// and its request.
+fn keyed_request() -> (Net, ConnHandle, Vec<u8>) {
     use prp_key::{Aes128Gcm, KeyFile, Keyring, Member, Mode, Secret, Seed};
     let mut net = Net::new(HOSTS);
     let file = KeyFile::new(Mode::Seal, 1, Secret::new([7; 32]));
     for (end, seed) in net.ends.iter_mut().zip([1, 2]) {
         end.set_member(Member::<Aes128Gcm>::new(Keyring::new(&file), Seed::new([seed; 32])));
     }
-    let listener = net.ends[1].listen(Port::new(80), 16, ConnConfig::default()).unwrap();
     let server = PrpAddr::new(NodeId::new(2).unwrap(), Port::new(80));
     let config = ConnConfig::default();
     let c = net.ends[0].connect(net.time, server, None, config, |_| true).unwrap();
     net.take_out();
     let (.., request) = net.wire[0].clone();
+    (net, c, request)
+}
+
+/// PRP-KEY-17: no probe or answer that anybody can make, from another port of the peer's machine,
+/// moves a connection that is being made.
+#[test]
+fn key__nothing_forged_moves_a_request() {
+    use crate::wire::{Control, MAX_CONTROL_LEN};
+    let (mut net, c, request) = keyed_request();
+    net.ends[1].listen(Port::new(80), 16, ConnConfig::default()).unwrap();
+    let (client, server) = net.ends[0].ends(c).unwrap();
+    let id = net.ends[0].table.get(c).unwrap().ids.local;
+    let forged = |from: PrpAddr, to: PrpAddr, flag: Flags, payload: &[u8]| {
+        let frame = hostile::forge(from, to, flag, 0, payload, Some(CrcKey::NONE));
+        frame[crate::wire::ETHERNET_LEN..].to_vec()
+    };
+    let before = net.ends[0].current_path(c);
+    let mut block = [0; MAX_CONTROL_LEN];
+    let len = Control::Probe { to: id, from: 77, number: 0 }.emit(&mut block);
+    let probe = forged(server, client, Flags::CTL, &block[..len]);
+    net.receive(0, udp(1, 5299), &probe);
+    assert_eq!(net.ends[0].current_path(c), before);
+
+    net.receive(1, udp(0, PORTS[0]), &request);
+    let s = net.ends[1].handles()[0];
+    let before = net.ends[1].current_path(s);
+    let answer = forged(client, server, Flags::CACK, &[]);
+    net.receive(1, udp(0, 5299), &answer);
+    assert_eq!(net.ends[1].current_path(s), before);
+
+    net.drive();
+    assert_eq!(net.ends[0].state(c), State::OPEN);
+    assert_eq!(net.ends[0].current_path(c).unwrap().1, udp(1, PORTS[1]), "its answer says so");
+}
+
+/// PRP-KEY-17: whoever sends a recorded handshake again from another port of the peer's machine
+/// does not get the frames of the connection; an authentic frame moves them.
+#[test]
+fn key__recorded_handshakes_do_not_move_the_peer_s_port() {
+    let (mut net, c, request) = keyed_request();
+    let listener = net.ends[1].listen(Port::new(80), 16, ConnConfig::default()).unwrap();
     net.receive(1, udp(0, PORTS[0]), &request);
     net.take_out();
     let (.., answer) = net.wire.back().cloned().unwrap();
