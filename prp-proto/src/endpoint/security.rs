@@ -117,7 +117,8 @@ impl Endpoint {
     /// Returns whether CREQ asks for protection that its connection is to have.
     ///
     /// # Errors
-    /// It asks for more or less than this end has, or no member has made it.
+    /// It asks for more or less than this end has, or no member has made it; or its port may be
+    /// another process's, whose key decides.
     pub(super) fn check_request(
         &mut self,
         now: Instant,
@@ -137,10 +138,17 @@ impl Endpoint {
                 }
             },
         };
-        if matches!(outcome, Err(DropReason::UnknownKey | DropReason::Unsigned)) {
+        // A classic peer knows no refusal (SPEC PRP-RST-5).
+        if matches!(outcome, Err(DropReason::UnknownKey | DropReason::Unsigned))
+            && !frame.payload.is_empty()
+        {
             // It names no id, so it ends nothing, and its sender counts why.
-            let reason = ResetReason::Refused;
-            self.send_refusal(now, frame, ResetBlock { reason, receiver: 0, sender: 0 });
+            let block = ResetBlock { reason: ResetReason::Refused, receiver: 0, sender: 0 };
+            if !self.ports.owns(frame.head.transport.dst_port) {
+                self.ask_owner(now, frame, block);
+                return Err(DropReason::NotOurPort);
+            }
+            self.send_refusal(now, frame, block);
         }
         outcome
     }

@@ -209,6 +209,40 @@ fn key__with_a_node_that_has_none() {
     }
 }
 
+/// A process that has no key, or none that a request was made with, says so of its own ports only:
+/// of others it asks whose they are. A classic request is never answered.
+#[test]
+fn key__requests_to_ports_of_others() {
+    let cases = [(Some(Mode::Seal), None), (None, Some(Mode::Seal))];
+    for (client, server) in cases {
+        let mut pair = Pair::default();
+        if let Some(mode) = client {
+            give(&mut pair.client.endpoint, &file(mode, 1), 1);
+        }
+        if let Some(mode) = server {
+            give(&mut pair.server.endpoint, &file(mode, 1), 2);
+        }
+        pair.server.endpoint.report_unowned_ports(true);
+        pair.server.foreign = vec![Port::new(80)];
+        for port in [80, 81] {
+            pair.connect(port, ConnConfig::default());
+            pair.drive_for(MS);
+            let sent = pair.server.endpoint.stats().refusals_sent;
+            assert_eq!(sent, u64::from(port == 81), "only where no process has the port");
+        }
+        let dropped = pair.server.endpoint.stats().drops.occurred().collect::<Vec<_>>();
+        assert_eq!(dropped, [(DropReason::NotOurPort, 2)]);
+    }
+
+    let mut pair = Pair::default();
+    give(&mut pair.server.endpoint, &file(Mode::Seal, 1), 2);
+    pair.listen(80, ConnConfig::default());
+    pair.connect(80, ConnConfig { classic: Classic::Only, ..ConnConfig::default() });
+    pair.drive_for(MS);
+    assert_eq!(drops(&pair.server.endpoint, DropReason::Unsigned), 1);
+    assert_eq!(pair.server.endpoint.stats().refusals_sent, 0);
+}
+
 /// Nodes with different secrets under different ids, and under the same.
 #[test]
 fn key__with_another_secret() {
