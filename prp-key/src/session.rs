@@ -177,12 +177,14 @@ impl<C: Cipher> Session<C> {
     }
 
     /// Begins the next epoch where this end leads, it is due, and the peer is seen in the present
-    /// one (PRP-KEY-12): so no more than two epochs are on the way.
+    /// one, be it the first (PRP-KEY-12): so no more than two epochs are on the way.
     fn renew_if_due(&mut self) {
         let is_due = self.is_due
             || self.outgoing.sent() >= self.renews_after
             || self.incoming.reached() >= self.renews_after;
-        if is_due && self.leads && self.incoming.epoch() == self.outgoing.epoch() {
+        let is_heard =
+            self.incoming.epoch() == self.outgoing.epoch() && self.incoming.reached() > 0;
+        if is_due && self.leads && is_heard {
             self.outgoing.follow(self.outgoing.epoch() + 1);
             self.is_due = false;
         }

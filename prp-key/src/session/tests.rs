@@ -149,9 +149,12 @@ fn renew__one_end_leads_and_the_other_follows() {
     let [mut a, mut b] = pair::<Aes128Gcm>(Mode::Seal);
     b.renew();
     let first = send(&mut b, DOWN, b"1");
+    let heard = send(&mut b, DOWN, b"heard");
     assert_eq!(b.epoch(), 0, "it follows");
-    let late = send(&mut a, UP, b"late");
     a.renew();
+    let late = send(&mut a, UP, b"late");
+    assert_eq!(a.epoch(), 0, "not before the other end is heard at all");
+    assert!(receive(&mut a, &heard).is_ok());
     let frame = send(&mut a, UP, b"2");
     assert_eq!((a.epoch(), frame.trailer[0]), (1, 1));
     a.renew();
@@ -175,6 +178,8 @@ fn renew__after_so_many_frames_of_either_direction() {
     for is_upward in [true, false] {
         let [mut a, mut b] = pair::<Aes128Gcm>(Mode::Sign);
         a.set_renews_after(10);
+        let heard = send(&mut b, DOWN, b"");
+        assert!(receive(&mut a, &heard).is_ok());
         for _ in 0..12 {
             let (frame, to) = if is_upward {
                 (send(&mut a, UP, b""), &mut b)
