@@ -30,6 +30,8 @@ pub(crate) struct Protection {
     nonce: Nonce,
     /// The request of this end.
     asked: Option<Asked>,
+    /// The one before it, which was asked with another secret: the peer may have answered that.
+    asked_before: Option<Asked>,
     /// The id of the request that was answered, and the options block of the answer: a repeat gets
     /// the same (SPEC PRP-CONN-5).
     answer: Option<(u32, Vec<u8>)>,
@@ -41,13 +43,15 @@ pub(crate) struct Protection {
 
 impl Protection {
     pub(crate) fn new(keyring: Arc<Keyring>, nonce: Nonce, now: Instant) -> Box<Self> {
-        let (asked, answer, session) = (None, None, None);
-        Box::new(Self { keyring, nonce, asked, answer, session, renewed: now })
+        let (asked, asked_before, answer, session) = (None, None, None, None);
+        Box::new(Self { keyring, nonce, asked, asked_before, answer, session, renewed: now })
     }
 
-    /// As it was before this end has asked.
-    pub(crate) fn anew(&self, keyring: Arc<Keyring>, now: Instant) -> Box<Self> {
-        Self::new(keyring, self.nonce, now)
+    /// As it was before this end has asked, but that an answer to what it has asked first is one.
+    pub(crate) fn anew(self, keyring: Arc<Keyring>, now: Instant) -> Box<Self> {
+        let mut anew = Self::new(keyring, self.nonce, now);
+        anew.asked_before = self.asked_before.or(self.asked);
+        anew
     }
 
     /// Keys and counters of the connection, if both ends have agreed on them.
@@ -105,7 +109,12 @@ impl Protection {
         frame: &Frame<'_>,
     ) -> Result<(), Refusal> {
         let asked = self.asked.as_ref().ok_or(Refusal::Unsigned)?;
-        self.session = Some(member.finish(asked, (frame.packet_header(), frame.payload))?);
+        let answer = (frame.packet_header(), frame.payload);
+        let session = member.finish(asked, answer).or_else(|why| {
+            let before = self.asked_before.as_ref().ok_or(why)?;
+            member.finish(before, answer).map_err(|_| why)
+        })?;
+        self.session = Some(session);
         Ok(())
     }
 }

@@ -379,6 +379,45 @@ fn attack__a_router_that_has_no_key_ends_no_request() {
     }
 }
 
+/// PRP-KEY-17: a recorded request that seems to cross has the end with the higher address ask again,
+/// with another secret; the answer to what it asked first is still one.
+#[test]
+fn attack__a_recorded_crossing_request_spoils_no_answer() {
+    let mut one = file(Mode::Sign, 1);
+    assert_eq!(one.add(Secret::new([2; 32])), Ok(2));
+    let mut two = one.clone();
+    two.use_key(2).unwrap();
+    let [client, server] = [(1, 70), (2, 80)]
+        .map(|(node, port)| PrpAddr::new(NodeId::new(node).unwrap(), Port::new(port)));
+    let config = ConnConfig::default();
+
+    let mut pair = keyed(&two, &two);
+    let seen = listen_in(&mut pair);
+    let now = pair.time;
+    let endpoint = &mut pair.client.endpoint;
+    endpoint.connect(now, server, Some(client.port), config, |_| true).unwrap();
+    pair.drive_for(MS);
+    let recorded = seen.lock().unwrap()[0].1.clone();
+
+    let mut pair = keyed(&one, &one);
+    pair.client.endpoint.listen(client.port, 16, config).unwrap();
+    let now = pair.time;
+    let endpoint = &mut pair.server.endpoint;
+    let s = endpoint.connect(now, client, Some(server.port), config, |_| true).unwrap();
+    let mut answers = 0;
+    pair.rule = Box::new(move |direction, frame| {
+        let is_answer = direction == ToServer && flags(frame).contains(Flags::CACK);
+        answers += u32::from(is_answer);
+        if is_answer && answers == 1 { FrameAction::Drop } else { FrameAction::Pass }
+    });
+    pair.drive_for(MS);
+    assert_eq!(pair.server.endpoint.state(s), State::ConnWait);
+    pair.inject(ToServer, &recorded);
+    assert!(pair.drive_until(|p| p.server.endpoint.state(s) != State::ConnWait));
+    assert_eq!(pair.server.endpoint.state(s), State::OPEN);
+    assert_eq!(pair.server.endpoint.terms(s).unwrap().key, Some(1));
+}
+
 /// PRP-KEY-14: requests of more new processes than there is public-key work for are dropped, and
 /// those of known ones are not.
 #[test]
