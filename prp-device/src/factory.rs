@@ -67,7 +67,7 @@ fn open_udp(hosts: &Hosts, local: NodeId) -> io::Result<Option<NodeDevice>> {
 /// Checks that `only`, the device to use alone, is not in another VLAN than `hosts` says of it.
 ///
 /// # Errors
-/// `InvalidInput`: `hosts` knows VLANs of this device, or `only` is one, and `hosts` has not `only`.
+/// `InvalidInput`: `hosts` has VLANs of this device, or `only` is one, and `hosts` has not `only`.
 fn check_vlan(hosts: &Hosts, only: &str) -> io::Result<()> {
     let name = interface_name(only);
     let mut same = hosts.devices().filter(|device| interface_name(device) == name).peekable();

@@ -79,8 +79,8 @@ impl KeyWatch {
     /// was read before stays in force.
     ///
     /// # Errors
-    /// As [`read`], and what `apply` says; the next call tries again. Who has no key yet must not go
-    /// on without one.
+    /// As [`read`], and what `apply` says; the next call tries again. Who has no key yet must not
+    /// go on without one.
     pub fn read_again(&mut self, apply: impl FnOnce(KeyFile) -> io::Result<()>) -> io::Result<()> {
         let version = match FileVersion::of(&self.path) {
             Ok(version) => version,

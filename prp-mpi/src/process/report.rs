@@ -92,8 +92,8 @@ impl Process {
         text
     }
 
-    /// How many threads of the program do not wait where `waiting` do, and may call MPI: they sleep,
-    /// or read a file, and may send then what others wait for.
+    /// How many threads of the program do not wait where `waiting` do, and may call MPI: they
+    /// sleep, or read a file, and may send then what others wait for.
     fn threads_that_may_call(&self, waiting: usize) -> usize {
         if !self.has_threads.load(Ordering::Relaxed) {
             return 0;

@@ -138,8 +138,8 @@ impl Connection {
         self.protection.is_some()
     }
 
-    /// Returns whether what its peer sends is to be signed: a request that may be answered without a
-    /// key may be refused without one.
+    /// Returns whether what its peer sends is to be signed: a request that may be answered without
+    /// a key may be refused without one.
     pub(crate) fn needs_key(&self) -> bool {
         let protection = self.protection.as_deref();
         protection.is_some_and(|keyed| keyed.has_session() || !keyed.may_be_off())

@@ -300,8 +300,8 @@ fn key__refusals_of_a_node_that_needs_no_key() {
     }
 }
 
-/// PRP-KEY-13: who needs no key of a node signs what the node needs signed: what it refuses, what it
-/// answers after it was started again, and its last words.
+/// PRP-KEY-13: who needs no key of a node signs what the node needs signed: what it refuses, what
+/// it answers after it was started again, and its last words.
 #[test]
 fn key__resets_for_a_node_that_needs_them_signed() {
     for mode in [Mode::Sign, Mode::Seal] {

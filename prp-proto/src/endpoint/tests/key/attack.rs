@@ -379,8 +379,8 @@ fn attack__a_router_that_has_no_key_ends_no_request() {
     }
 }
 
-/// PRP-KEY-17: a recorded request that seems to cross has the end with the higher address ask again,
-/// with another secret; the answer to what it asked first is still one.
+/// PRP-KEY-17: a recorded request that seems to cross has the end with the higher address ask
+/// again, with another secret; the answer to what it asked first is still one.
 #[test]
 fn attack__a_recorded_crossing_request_spoils_no_answer() {
     let mut one = file(Mode::Sign, 1);
