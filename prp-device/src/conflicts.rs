@@ -5,29 +5,22 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use caps::{CapSet, Capability};
 use nix::sys::socket::SockFlag;
 
 use crate::chains::{ChainHook, device_chains};
-use crate::device_state;
-use crate::netlink::{self, NETWORK, text, u32_at};
+use crate::netlink::{self, NETWORK};
 use crate::sys::bpf::query::programs_at_egress;
 use crate::sys::packet::NO_FRAMES;
+use crate::{device_state, qdiscs};
 
-// From linux/rtnetlink.h and linux/if_ether.h.
-const NEW_QDISC: u16 = 36;
-const GET_QDISC: u16 = 38;
-const TRAFFIC_CONTROL: usize = 20;
-const KIND: u16 = 1;
+// From linux/if_ether.h.
 const ALL_PROTOCOLS: u16 = 3;
 
 /// The queueing discipline that is none: what virtual links have.
 const NO_QUEUE: &str = "noqueue";
-
-/// The queueing disciplines that are none, but places for filters of what a device receives.
-const AT_INGRESS: [&str; 2] = ["ingress", "clsact"];
 
 /// Packet sockets of this thread's network namespace.
 const SOCKETS: &str = "/proc/thread-self/net/packet";
@@ -80,8 +73,7 @@ pub(super) fn ensure_no_ingress_hooks(index: u32, mtu: u32) -> io::Result<()> {
 /// Which queueing disciplines device `index` has.
 fn kinds(socket: &OwnedFd, index: u32) -> io::Result<Kinds> {
     let mut kinds = Kinds::default();
-    netlink::ask(socket.as_fd(), GET_QDISC, &[0; TRAFFIC_CONTROL])?;
-    netlink::answer(socket, |kind, body| kinds.note(kind, body, index))?;
+    qdiscs::each(socket, |device, kind| kinds.note(device == index, kind))?;
     Ok(kinds)
 }
 
@@ -100,16 +92,14 @@ struct Kinds {
 }
 
 impl Kinds {
-    /// Notes what a message of the kernel's says of device `index`.
-    fn note(&mut self, kind: u16, body: &[u8], index: u32) {
-        if kind == NEW_QDISC && u32_at(body, 4) == Some(index) {
-            match text(body.get(TRAFFIC_CONTROL..).unwrap_or_default(), KIND) {
-                Some(NO_QUEUE) => self.without_queue += 1,
-                kind => {
-                    self.others += 1;
-                    let is_present = kind.is_none_or(|kind| AT_INGRESS.contains(&kind));
-                    self.at_ingress += u32::from(is_present);
-                }
+    /// Notes one of `kind`, if it is of the device in question.
+    fn note(&mut self, is_of_device: bool, kind: Option<&str>) {
+        match kind {
+            _ if !is_of_device => {}
+            Some(NO_QUEUE) => self.without_queue += 1,
+            kind => {
+                self.others += 1;
+                self.at_ingress += u32::from(kind.is_none_or(qdiscs::is_place));
             }
         }
     }
@@ -139,17 +129,13 @@ fn listeners(sockets: &str, index: u32) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netlink::{message, messages};
-
-    fn qdisc(index: u32, kind: &str) -> Vec<u8> {
-        let mut fixed = [0; TRAFFIC_CONTROL];
-        fixed[4..8].copy_from_slice(&index.to_ne_bytes());
-        message(NEW_QDISC, &fixed, &[(2, &[0; 7]), (KIND, kind.as_bytes())])
-    }
+    use crate::netlink::messages;
+    use crate::qdiscs::testing::qdisc_message as qdisc;
 
     fn kinds(packet: &[u8]) -> Kinds {
         let mut kinds = Kinds::default();
-        messages(packet).for_each(|(kind, body)| kinds.note(kind, body, 7));
+        let all = messages(packet).filter_map(|(message, body)| qdiscs::qdisc(message, body));
+        all.for_each(|(device, kind)| kinds.note(device == 7, kind));
         kinds
     }
 
