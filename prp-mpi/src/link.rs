@@ -1,6 +1,7 @@
 //! The stream to another rank: what is to be sent on it, and what is being received from it.
 
 mod burst;
+mod copies;
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Read, Write};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use prp_sock::PrpStream;
 
 use self::burst::Bursts;
+pub use self::copies::Copies;
 use crate::matching::MessageId;
 use crate::request::RequestId;
 use crate::sys::memory::Region;
@@ -117,26 +119,6 @@ pub(crate) enum LinkInput {
     Bytes,
     /// The last byte of it, too.
     Whole,
-}
-
-/// Where the bytes of messages went that have come.
-#[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub struct Copies {
-    /// Straight into the buffer of a receive.
-    pub straight: u64,
-    /// Into the buffer of a receive, by way of what is read together with headers.
-    pub staged: u64,
-    /// Into memory for messages that no call had asked for, and to a receive from there; or for
-    /// what is done with a window, and to that.
-    pub held: u64,
-}
-
-impl std::ops::AddAssign for Copies {
-    fn add_assign(&mut self, other: Self) {
-        self.straight += other.straight;
-        self.staged += other.staged;
-        self.held += other.held;
-    }
 }
 
 /// A link to another rank.
