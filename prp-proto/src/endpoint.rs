@@ -37,6 +37,7 @@ mod unconfirmed;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use hashbrown::HashMap;
 use rand_chacha::ChaCha8Rng;
@@ -194,6 +195,12 @@ impl Endpoint {
     /// What both ends of a connection agreed on.
     pub fn terms(&self, conn: ConnHandle) -> Option<Terms> {
         self.table.get(conn).map(|c| c.terms)
+    }
+
+    /// Returns how much longer a round trip takes than the shortest one did: the time for which
+    /// segments wait in queues. Zero while nothing is in flight.
+    pub fn queueing_delay(&self, conn: ConnHandle) -> Duration {
+        self.table.get(conn).map_or(Duration::ZERO, Connection::queueing_delay)
     }
 
     /// Returns the state of a connection at `now`, for tools that list connections.

@@ -94,6 +94,14 @@ impl Connection {
         }
     }
 
+    /// As [`Endpoint::queueing_delay`](crate::endpoint::Endpoint::queueing_delay).
+    pub(crate) fn queueing_delay(&self) -> Duration {
+        let send = &self.send;
+        let times = send.rtt.smoothed().zip(send.rtt.least_smoothed());
+        let delay = times.map_or(Duration::ZERO, |(mean, least)| mean.saturating_sub(least));
+        if send.flight.is_empty() { Duration::ZERO } else { delay }
+    }
+
     /// Whether the peer owes an answer: to data, to a question about its window, or to a probe.
     fn awaits_answer(&self) -> bool {
         !self.send.flight.is_empty()

@@ -23,7 +23,7 @@ use self::devices::{MISDIRECTED, is_misdirected};
 pub(super) use self::groups::{Lifetime, NodeShare, Timing, Waiting};
 use super::device_slot::DeviceSlot;
 use super::readiness::ShownReadiness;
-use super::rx_coalescing::RxCoalescing;
+use super::rx_coalescing::{Polled, RxCoalescing};
 use super::rx_handles::RxHandles;
 use super::spin::SpinHistory;
 use super::tuning::{RECEIVE_FRAMES, SEND_BYTES, SEND_FRAMES, SEND_TRAINS};
@@ -134,7 +134,7 @@ impl Core {
     /// Receives what is there, up to a batch per device; how many frames there were.
     fn receive_batch(&mut self, now: Instant, mut sink: Option<&mut Sink<'_>>) -> usize {
         self.timing.last_io = self.timing.last_io.max(now);
-        let (mut frames, mut target_frames) = (0, u32::MAX);
+        let mut polled = Polled::NONE;
         let mut failure = None;
         for (index, device) in self.devices.iter_mut().enumerate() {
             let id = DeviceId(index as u16);
@@ -148,6 +148,7 @@ impl Core {
                 let is_astray = !from.is_udp() && is_misdirected(disposition);
                 *misdirected += u32::from(is_astray);
                 shown += 1;
+                polled.bytes += packet.len();
             });
             match received {
                 Ok(received) => {
@@ -159,8 +160,9 @@ impl Core {
                         // The rest are for other machines.
                         *misdirected += received.frames.saturating_sub(shown);
                     }
-                    frames += received.frames as usize;
-                    target_frames = target_frames.min(device.target_frames);
+                    polled.frames += received.frames;
+                    polled.target_frames = polled.target_frames.min(device.target_frames);
+                    polled.gso_frames = polled.gso_frames.max(device.gso_frames);
                 }
                 Err(e) => failure = Some(e.kind()),
             }
@@ -168,9 +170,9 @@ impl Core {
         if let Some(kind) = failure {
             self.fail(kind);
         }
-        self.timing.receiving_polls += u64::from(frames > 0);
-        self.rx_coalescing.note(now, frames, target_frames);
-        frames
+        self.timing.receiving_polls += u64::from(polled.frames > 0);
+        self.rx_coalescing.note(now, polled);
+        polled.frames as usize
     }
 
     /// A reader let frames gather, for as long as it meant to: whether as many did.

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::rx_coalescing;
-use super::tuning::{NAP_RING_PART, NAP_WINDOW_PART, RECEIVE_BYTES, RECEIVE_FRAMES};
+use super::tuning::{
+    GSO_BATCH_BYTES, NAP_RING_PART, NAP_WINDOW_PART, RECEIVE_BYTES, RECEIVE_FRAMES,
+};
 use prp_device::{
     Peek, Received, Refusal, RefusalCounts, Sent, TxBacklog, UdpCounters, UdpDevice, Underlay,
 };
@@ -45,6 +47,8 @@ pub(super) struct DeviceSlot {
     /// Frames that may gather in its receiving ring while no thread polls; 0 if it is not known how
     /// many fit.
     pub(super) target_frames: u32,
+    /// Frames that it brings at once, at most.
+    pub(super) gso_frames: u32,
     /// Frames received under one hold of the lock.
     pub(super) batch_frames: usize,
     /// Whether it is up and has a carrier, as the kernel said last; none where the kernel says
@@ -61,13 +65,15 @@ impl DeviceSlot {
     pub(super) fn new(mut io: Box<dyn Underlay>) -> Self {
         let counters = DeviceCounters::default();
         let capabilities = io.capabilities();
-        let target_frames = match io.peek() {
-            Peek::Ring(ring) => rx_coalescing::target_frames(ring.slots(), ring.slot_bytes()),
+        let (target_frames, gso_frames) = match io.peek() {
+            Peek::Ring(ring) => (rx_coalescing::target_frames(ring.slots(), ring.slot_bytes()), 1),
             Peek::Queue(queue) => {
                 let room = queue.room() / NAP_RING_PART as usize;
-                (room.min(capabilities.window / NAP_WINDOW_PART) / queue.datagram_bytes()) as u32
+                let bytes = room.min(capabilities.window / NAP_WINDOW_PART);
+                let gso_frames = (GSO_BATCH_BYTES / queue.datagram_bytes()).max(1);
+                ((bytes / queue.datagram_bytes()) as u32, gso_frames as u32)
             }
-            Peek::Unknown => 0,
+            Peek::Unknown => (0, 1),
         };
         let batch_frames = batch_frames(capabilities.mtu);
         let stalled = TxBacklog::default();
@@ -77,6 +83,7 @@ impl DeviceSlot {
             counters,
             stalled,
             target_frames,
+            gso_frames,
             batch_frames,
             usable: None,
             index,

@@ -15,17 +15,22 @@ use super::core::Core;
 use super::guard::CoreGuard;
 use super::poll_set::PollSet;
 use super::spin::SpinPolicy;
-use super::tuning::TIMER_SLACK;
+use super::tuning::{LONGEST_WRITER_NAP, NAP_QUEUE_PART, SHORTEST_WRITER_NAP, TIMER_SLACK};
 use super::wait::{WaitParams, earliest};
 use super::waiter::Waiter;
 use super::waiters::Interest;
 
 impl WaitParams<'_> {
     /// How long to sleep through what comes, if that is the thing to do: a reader that need not
-    /// spin, in a flow of data.
+    /// spin, in a flow of data, or a writer whose segments wait in queues.
     pub(super) fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
         if matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero()) {
             return None;
+        }
+        if let [Interest::Write(conn)] = *self.interests {
+            let is_alone = core.waiting.followers.is_empty() && core.is_unstalled();
+            let nap = core.endpoint.queueing_delay(conn) / NAP_QUEUE_PART;
+            return (is_alone && nap >= SHORTEST_WRITER_NAP).then(|| nap.min(LONGEST_WRITER_NAP));
         }
         let remaining_frames = self.remaining_frames(core)?;
         core.rx_coalescing.nap(now, remaining_frames)
@@ -72,7 +77,8 @@ impl Engine {
         }
         core.rx_handles.enable();
         let due = earliest(waiting.deadline, core.revised_timeout());
-        let is_whole = due.is_none_or(|due| due >= until);
+        let is_reader = matches!(waiting.interests, [Interest::Read(_)]);
+        let is_whole = is_reader && due.is_none_or(|due| due >= until);
         let until = due.map_or(until, |due| due.min(until));
         core.timing.next_wakeup = Some(until);
         drop(core);

@@ -8,8 +8,9 @@ use std::time::Duration;
 use prp_proto::time::Instant;
 
 use super::tuning::{
-    AWAKE_FRAMES, FLOW_FRAME_GAP, FLOW_FRAMES, FLOW_MEMORY_FRAMES, HOLD_OFF_AFTER_FRAMES,
-    HOLD_OFF_FRAMES, HOLD_OFF_PART, LONGEST_NAP, NAP_RING_BYTES, NAP_RING_PART,
+    AWAKE_FRAMES, BULK_FRAME_BYTES, BULK_FRAME_GAP, FLOW_FRAME_GAP, FLOW_FRAMES,
+    FLOW_MEMORY_FRAMES, HOLD_OFF_AFTER_FRAMES, HOLD_OFF_FRAMES, HOLD_OFF_PART, LONGEST_HOLD_OFF,
+    LONGEST_NAP, NAP_FLOW_PART, NAP_RING_BYTES, NAP_RING_PART, NAPS_IN_VAIN, SHORT_FLOW_NAP,
     SHORTEST_HOLD_OFF_FRAMES, SHORTEST_NAP, TIMER_SLACK,
 };
 
@@ -20,18 +21,40 @@ pub(super) fn target_frames(slots: u32, slot_bytes: usize) -> u32 {
     (slots / NAP_RING_PART).min(fitting as u32)
 }
 
+/// Frames that a poll has found in receiving rings.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Polled {
+    pub(super) frames: u32,
+    /// Of all of them.
+    pub(super) bytes: usize,
+    /// Frames that may gather in each of these rings; 0 if it is not known how many fit.
+    pub(super) target_frames: u32,
+    /// Frames that one of these devices brings at once, at most.
+    pub(super) gso_frames: u32,
+}
+
+impl Polled {
+    /// Nothing yet.
+    pub(super) const NONE: Self =
+        Self { frames: 0, bytes: 0, target_frames: u32::MAX, gso_frames: 1 };
+}
+
 /// The flow of incoming frames.
 #[derive(Debug)]
 pub(crate) struct RxCoalescing {
     since: Instant,
     frames: u32,
+    bytes: u64,
     napped: bool,
+    /// Naps in a row in which nothing came.
+    naps_in_vain: u32,
     /// Frames that may gather, as receiving rings go.
     target_frames: u32,
     /// Frames that may gather, as naps have shown.
     measured_frames: u32,
     /// Frames that were meant to gather during the last nap.
     expected_frames: u32,
+    gso_frames: u32,
 }
 
 impl RxCoalescing {
@@ -40,31 +63,42 @@ impl RxCoalescing {
         Self {
             since: Instant::ZERO,
             frames: 0,
+            bytes: 0,
             napped: false,
+            naps_in_vain: 0,
             target_frames: u32::MAX,
             measured_frames: u32::MAX,
             expected_frames: 0,
+            gso_frames: 1,
         }
     }
 
-    /// A poll has found `frames` frames in receiving rings in which at least `target_frames` may
-    /// gather; 0 if it is not known how many frames fit.
-    pub(super) fn note(&mut self, now: Instant, frames: usize, target_frames: u32) {
-        if frames == 0 {
+    /// Takes note of what a poll has found.
+    pub(super) fn note(&mut self, now: Instant, polled: Polled) {
+        if polled.frames == 0 {
             if std::mem::take(&mut self.napped) {
-                self.end();
+                self.naps_in_vain += 1;
+                if self.naps_in_vain >= NAPS_IN_VAIN {
+                    self.end();
+                }
             }
             return;
         }
         self.napped = false;
+        self.naps_in_vain = 0;
         if self.frames == 0 {
             self.since = now;
+            self.bytes = 0;
             (self.target_frames, self.measured_frames) = (u32::MAX, u32::MAX);
+            self.gso_frames = 1;
         }
-        self.target_frames = self.target_frames.min(target_frames);
-        self.frames += frames as u32;
+        self.target_frames = self.target_frames.min(polled.target_frames);
+        self.gso_frames = self.gso_frames.max(polled.gso_frames);
+        self.frames += polled.frames;
+        self.bytes += polled.bytes as u64;
         if self.frames > FLOW_MEMORY_FRAMES {
             self.frames /= 2;
+            self.bytes /= 2;
             self.since = self.since + now.since(self.since) / 2;
             self.measured_frames = u32::MAX;
         }
@@ -73,16 +107,20 @@ impl RxCoalescing {
     /// What comes next may be an answer, or nothing for long.
     pub(crate) fn end(&mut self) {
         self.frames = 0;
+        self.naps_in_vain = 0;
     }
 
     /// How long to sleep through what comes, if that is the thing to do, where the peer sends at
     /// most `remaining_frames` before it waits for an answer.
     pub(super) fn nap(&mut self, now: Instant, remaining_frames: u32) -> Option<Duration> {
-        if self.frames < FLOW_FRAMES {
+        // After one in vain the thread sleeps until a frame comes.
+        if self.frames < FLOW_FRAMES || self.naps_in_vain > 0 {
             return None;
         }
         let before_last = remaining_frames.saturating_sub(AWAKE_FRAMES);
-        let nap = self.gather(now, before_last).checked_sub(TIMER_SLACK)?;
+        let elapsed = now.since(self.since);
+        let longest = SHORT_FLOW_NAP.max(elapsed / NAP_FLOW_PART).min(LONGEST_NAP);
+        let nap = self.gather(elapsed, before_last, longest).checked_sub(TIMER_SLACK)?;
         self.napped = self.is_fast(now) && nap >= SHORTEST_NAP;
         self.napped.then_some(nap)
     }
@@ -97,16 +135,15 @@ impl RxCoalescing {
         if frames < SHORTEST_HOLD_OFF_FRAMES {
             return None;
         }
-        let hold_off = self.gather(now, frames);
+        let hold_off = self.gather(now.since(self.since), frames, LONGEST_HOLD_OFF);
         self.napped = self.is_fast(now) && self.expected_frames >= SHORTEST_HOLD_OFF_FRAMES;
         self.napped.then_some(hold_off)
     }
 
-    /// How long at most `frames` more take to come.
-    fn gather(&mut self, now: Instant, frames: u32) -> Duration {
-        let elapsed = now.since(self.since);
+    /// How long at most `frames` more take to come, up to `longest`, in a flow of `elapsed`.
+    fn gather(&mut self, elapsed: Duration, frames: u32, longest: Duration) -> Duration {
         let target_frames = self.target_frames.min(self.measured_frames).min(frames);
-        let long = (elapsed * target_frames / self.frames).min(LONGEST_NAP);
+        let long = (elapsed * target_frames / self.frames).min(longest);
         // As many as were to gather, or as come in the longest time.
         self.expected_frames =
             (long.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32;
@@ -114,13 +151,16 @@ impl RxCoalescing {
     }
 
     fn is_fast(&self, now: Instant) -> bool {
-        now.since(self.since) / self.frames <= FLOW_FRAME_GAP
+        let is_bulk = self.bytes >= u64::from(self.frames) * BULK_FRAME_BYTES;
+        let gap = if is_bulk { BULK_FRAME_GAP } else { FLOW_FRAME_GAP };
+        now.since(self.since) / self.frames <= gap
     }
 
     /// Frames that must have gathered at the end of a nap: 75 % of what was meant to, since neither
-    /// naps nor senders are exact.
-    pub(super) const fn sufficient_frames(&self) -> u32 {
-        self.expected_frames - self.expected_frames / 4
+    /// naps nor senders are exact, or all but those that the next GSO batch brings.
+    pub(super) fn sufficient_frames(&self) -> u32 {
+        let missing = (self.expected_frames / 4).max(self.gso_frames.min(self.expected_frames) - 1);
+        self.expected_frames - missing
     }
 
     /// Fewer did: a sender has sent what its window allows, and waits for an acknowledgement.
@@ -136,16 +176,31 @@ mod tests {
     /// A slot for frames of the usual size.
     const USUAL: usize = 1_600;
 
+    /// A poll of a ring of `slots` slots that finds frames of 100 bytes.
+    fn polled(frames: u32, slots: u32) -> Polled {
+        let target_frames = target_frames(slots, USUAL);
+        Polled { frames, bytes: frames as usize * 100, target_frames, gso_frames: 1 }
+    }
+
     /// A flow of a frame every `nanos`, read in pairs.
     fn flow(slots: u32, nanos: u64, frames: u32) -> (RxCoalescing, Instant) {
+        flow_of(polled(2, slots), nanos, frames)
+    }
+
+    /// As [`flow`], with polls that find what `polled` says.
+    fn flow_of(polled: Polled, nanos: u64, frames: u32) -> (RxCoalescing, Instant) {
         let mut flow = RxCoalescing::new();
         let mut now = Instant::from_nanos(1_000_000);
-        for _ in 0..frames / 2 {
-            now = now + Duration::from_nanos(2 * nanos);
-            flow.note(now, 2, target_frames(slots, USUAL));
-            flow.note(now, 0, target_frames(slots, USUAL));
+        for _ in 0..frames / polled.frames {
+            now = now + Duration::from_nanos(u64::from(polled.frames) * nanos);
+            flow.note(now, polled);
+            flow.note(now, Polled::NONE);
         }
         (flow, now)
+    }
+
+    fn full_frames(frames: u32) -> Polled {
+        Polled { bytes: frames as usize * 1_484, ..polled(frames, 512) }
     }
 
     #[test]
@@ -163,9 +218,9 @@ mod tests {
         // 64 frames at 2 us are 128 us, of which the kernel adds 10 by itself.
         let nap = flow.nap(now, u32::MAX).unwrap();
         assert!((115..=120).contains(&nap.as_micros()), "{nap:?}");
-        // At 5 us they would take too long.
-        let (mut slower, now) = self::flow(256, 5_000, 10_000);
-        assert_eq!(slower.nap(now, u32::MAX), Some(LONGEST_NAP - TIMER_SLACK));
+        // At 5 us they would take too long for a flow of 3.5 ms.
+        let (mut slower, now) = self::flow(256, 5_000, 700);
+        assert_eq!(slower.nap(now, u32::MAX), Some(SHORT_FLOW_NAP - TIMER_SLACK));
     }
 
     #[test]
@@ -200,11 +255,11 @@ mod tests {
         assert_eq!(nap(&mut flow, now), None, "16 frames are too few");
         for _ in 0..FLOW_MEMORY_FRAMES {
             now = now + Duration::from_micros(2);
-            flow.note(now, 1, target_frames(512, USUAL));
+            flow.note(now, polled(1, 512));
         }
         assert_eq!(nap(&mut flow, now), Some((256, 128)));
         // Where time bounds a nap, this number of frames comes in that time.
-        let (mut slow, now) = self::flow(512, 10_000, 10_000);
+        let (mut slow, now) = self::flow(512, 10_000, 900);
         assert_eq!(nap(&mut slow, now), Some((304, 30)));
     }
 
@@ -251,7 +306,7 @@ mod tests {
         };
         assert_eq!(hold_off(2_000, HOLD_OFF_AFTER_FRAMES - 2), None);
         assert!(hold_off(2_000, HOLD_OFF_AFTER_FRAMES).is_some());
-        assert_eq!(hold_off(20_000, 100), Some(LONGEST_NAP));
+        assert_eq!(hold_off(20_000, 100), Some(LONGEST_HOLD_OFF));
         assert_eq!(hold_off(40_000, 100), None, "too slow");
     }
 
@@ -261,22 +316,63 @@ mod tests {
         assert!(flow.hold_off(now, 1_000).is_some());
         flow.note_shortfall();
         assert_eq!(flow.hold_off(now, 1_000).map(|long| long.as_micros() / 4 * 4), Some(60));
-        flow.note(now + LONGEST_NAP, 0, target_frames(512, USUAL));
-        assert_eq!(flow.hold_off(now + LONGEST_NAP, 1_000), None);
+        for _ in 0..NAPS_IN_VAIN {
+            assert!(flow.hold_off(now, 1_000).is_some());
+            flow.note(now, Polled::NONE);
+        }
+        assert_eq!(flow.hold_off(now, 1_000), None);
     }
 
     #[test]
     fn nap__in_vain_ends_the_flow_and_so_does_the_application() {
         let (mut one, now) = flow(512, 2_000, 10_000);
         assert!(one.nap(now, u32::MAX).is_some());
-        one.note(now + LONGEST_NAP, 0, target_frames(512, USUAL));
-        assert!(one.nap(now + LONGEST_NAP, u32::MAX).is_none());
+        one.note(now + LONGEST_NAP, Polled::NONE);
+        assert!(one.nap(now + LONGEST_NAP, u32::MAX).is_none(), "sleeps until a frame comes");
+        one.note(now + LONGEST_NAP, polled(2, 512));
+        assert!(one.nap(now + LONGEST_NAP, u32::MAX).is_some(), "one came: the flow goes on");
 
         let (mut other, now) = flow(512, 2_000, 10_000);
         assert!(other.nap(now, u32::MAX).is_some());
-        other.note(now + LONGEST_NAP, 1, target_frames(512, USUAL));
+        other.note(now + LONGEST_NAP, polled(1, 512));
         assert!(other.nap(now + LONGEST_NAP, u32::MAX).is_some(), "something came");
         other.end();
         assert!(other.nap(now, u32::MAX).is_none());
+    }
+
+    #[test]
+    fn nap__is_longer_the_longer_the_flow_lasts() {
+        let nap = |nanos, frames| {
+            let (mut flow, now) = flow_of(full_frames(2), nanos, frames);
+            flow.nap(now, u32::MAX).map(|nap| (nap + TIMER_SLACK).as_micros())
+        };
+        assert_eq!(nap(12_000, 700), Some(300), "8 ms, as of a message of 1 MiB at 1 Gbit/s");
+        assert_eq!(nap(12_000, 2_000), Some(749));
+        assert_eq!(nap(12_000, 4_000), Some(1_499));
+        assert_eq!(nap(120_000, 4_000), Some(LONGEST_NAP.as_micros()));
+    }
+
+    #[test]
+    fn nap__where_full_frames_come_rarely_but_not_where_messages_do() {
+        let nap = |polled, nanos| {
+            let (mut flow, now) = flow_of(polled, nanos, 1_000);
+            flow.nap(now, u32::MAX)
+        };
+        assert!(nap(full_frames(2), 120_000).is_some(), "a stream at 100 Mbit/s");
+        assert!(nap(full_frames(2), 160_000).is_none());
+        assert!(nap(polled(2, 512), 120_000).is_none(), "messages");
+    }
+
+    #[test]
+    fn sufficient_frames__does_not_want_the_next_gso_batch() {
+        let sufficient = |gso_frames| {
+            let batch = Polled { gso_frames, ..full_frames(2) };
+            let (mut flow, now) = flow_of(batch, 12_000, 4_000);
+            flow.nap(now, u32::MAX).expect("a flow");
+            (flow.expected_frames, flow.sufficient_frames())
+        };
+        assert_eq!(sufficient(1), (125, 94));
+        assert_eq!(sufficient(44), (125, 82));
+        assert_eq!(sufficient(1_000), (125, 1));
     }
 }

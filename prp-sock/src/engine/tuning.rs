@@ -73,8 +73,33 @@ pub(super) const TIMER_SLACK: Duration = Duration::from_micros(10);
 /// Shorter naps are not worth their timer.
 pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(30);
 
-/// Longer naps would keep the sender waiting for acknowledgements, and save little.
-pub(super) const LONGEST_NAP: Duration = Duration::from_micros(300);
+/// A nap lasts no longer than this, or 1/32 of the time that the flow has lasted: what comes last
+/// is seen that much later. The time of a flow is that of its last 4,096 frames at most.
+pub(super) const SHORT_FLOW_NAP: Duration = Duration::from_micros(300);
+
+/// As [`SHORT_FLOW_NAP`] says.
+pub(super) const NAP_FLOW_PART: u32 = 32;
+
+/// Longer naps save little at 1 Gbit/s and below. Rows: stream at 100 Mbit/s and 1 Gbit/s of `bench
+/// --links`.
+pub(super) const LONGEST_NAP: Duration = Duration::from_millis(2);
+
+/// Naps in a row in which nothing came, after which a flow has ended. A GSO batch of 64 KiB takes
+/// half a millisecond at 1 Gbit/s, and comes whole.
+pub(super) const NAPS_IN_VAIN: u32 = 2;
+
+/// Bytes of a GSO batch, at most.
+pub(super) const GSO_BATCH_BYTES: usize = 64 * 1024;
+
+/// A writer whose segments wait in queues naps for 1/4 of the time that they wait there: so many
+/// acknowledgements gather, and the queues do not run empty. Rows: as [`LONGEST_NAP`].
+pub(super) const NAP_QUEUE_PART: u32 = 4;
+
+/// The longest nap of a writer.
+pub(super) const LONGEST_WRITER_NAP: Duration = Duration::from_millis(1);
+
+/// Shorter ones would come as often as acknowledgements do.
+pub(super) const SHORTEST_WRITER_NAP: Duration = Duration::from_micros(100);
 
 /// Frames before the last one of a message for which a thread no longer sleeps: they take 75 us at
 /// 1484 bytes, and a sleep that ends late delays the answer. Row: 1 MiB of `bench --mpi`.
@@ -93,6 +118,9 @@ pub(super) const HOLD_OFF_AFTER_FRAMES: u32 = 32;
 /// that frames take to come to take them in, so none is left when the last one comes.
 pub(super) const HOLD_OFF_PART: u32 = 3;
 
+/// A longer one ends too late, where the rate has changed.
+pub(super) const LONGEST_HOLD_OFF: Duration = Duration::from_micros(300);
+
 /// A hold-off for fewer saves nothing.
 pub(super) const SHORTEST_HOLD_OFF_FRAMES: u32 = 8;
 
@@ -101,6 +129,13 @@ pub(super) const SHORTEST_HOLD_OFF_FRAMES: u32 = 8;
 /// twenty microseconds. Where frames come more rarely polling does not pay, and readers sleep
 /// anyway.
 pub(super) const FLOW_FRAME_GAP: Duration = Duration::from_nanos(37_500);
+
+/// The same for frames of at least [`BULK_FRAME_BYTES`] on average, which are of a transfer: they
+/// come every 120 us at 100 Mbit/s. Small frames as rare as that are messages, each waited for.
+pub(super) const BULK_FRAME_GAP: Duration = Duration::from_micros(150);
+
+/// As [`BULK_FRAME_GAP`] says.
+pub(super) const BULK_FRAME_BYTES: u64 = 1_000;
 
 /// Frames after which older ones count half: the rate is that of the last few milliseconds. What
 /// naps have shown is forgotten then.
