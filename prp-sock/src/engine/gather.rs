@@ -29,8 +29,7 @@ impl WaitParams<'_> {
         }
         if let [Interest::Write(conn)] = *self.interests {
             let is_alone = core.waiting.followers.is_empty() && core.is_unstalled();
-            let nap = core.endpoint.queueing_delay(conn) / NAP_QUEUE_PART;
-            return (is_alone && nap >= SHORTEST_WRITER_NAP).then(|| nap.min(LONGEST_WRITER_NAP));
+            return writer_nap(core.endpoint.queueing_delay(conn)).filter(|_| is_alone);
         }
         let remaining_frames = self.remaining_frames(core)?;
         core.rx_coalescing.nap(now, remaining_frames)
@@ -122,6 +121,12 @@ impl Engine {
     }
 }
 
+/// How long a writer naps whose segments wait in queues for `queueing_delay`.
+fn writer_nap(queueing_delay: Duration) -> Option<Duration> {
+    let nap = (queueing_delay / NAP_QUEUE_PART).min(LONGEST_WRITER_NAP);
+    (nap >= SHORTEST_WRITER_NAP).then_some(nap)
+}
+
 /// Has the kernel end the sleep of `sleep` within [`TIMER_SLACK`] of its time. The slack of the
 /// thread is the program's: it has it again afterwards.
 fn with_short_slack<T>(sleep: impl FnOnce() -> T) -> T {
@@ -136,6 +141,15 @@ fn with_short_slack<T>(sleep: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn writer_nap__leaves_the_most_of_what_waits_in_queues() {
+        let nap = |micros| writer_nap(Duration::from_micros(micros)).map(|nap| nap.as_micros());
+        assert_eq!(nap(399), None);
+        assert_eq!(nap(400), Some(100));
+        assert_eq!(nap(2_000), Some(500));
+        assert_eq!(nap(80_000), Some(1_000));
+    }
 
     #[test]
     fn with_short_slack__leaves_the_thread_with_its_own() {

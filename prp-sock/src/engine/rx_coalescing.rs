@@ -11,7 +11,7 @@ use super::tuning::{
     AWAKE_FRAMES, BULK_FRAME_BYTES, BULK_FRAME_GAP, FLOW_FRAME_GAP, FLOW_FRAMES,
     FLOW_MEMORY_FRAMES, HOLD_OFF_AFTER_FRAMES, HOLD_OFF_FRAMES, HOLD_OFF_PART, LONGEST_HOLD_OFF,
     LONGEST_NAP, NAP_FLOW_PART, NAP_RING_BYTES, NAP_RING_PART, NAPS_IN_VAIN, SHORT_FLOW_NAP,
-    SHORTEST_HOLD_OFF_FRAMES, SHORTEST_NAP, TIMER_SLACK,
+    SHORTEST_HOLD_OFF_FRAMES, SHORTEST_NAP, SLOW_GSO_BATCH, TIMER_SLACK,
 };
 
 /// Frames that may gather in a receiving ring of `slots` slots of `slot_bytes` bytes while no
@@ -54,7 +54,10 @@ pub(crate) struct RxCoalescing {
     measured_frames: u32,
     /// Frames that were meant to gather during the last nap.
     expected_frames: u32,
+    /// Frames that one of the devices brings at once, at most.
     gso_frames: u32,
+    /// Of those that were expected, how many may come at once after the nap.
+    late_frames: u32,
 }
 
 impl RxCoalescing {
@@ -70,6 +73,7 @@ impl RxCoalescing {
             measured_frames: u32::MAX,
             expected_frames: 0,
             gso_frames: 1,
+            late_frames: 1,
         }
     }
 
@@ -144,6 +148,8 @@ impl RxCoalescing {
     fn gather(&mut self, elapsed: Duration, frames: u32, longest: Duration) -> Duration {
         let target_frames = self.target_frames.min(self.measured_frames).min(frames);
         let long = (elapsed * target_frames / self.frames).min(longest);
+        let batch_time = elapsed * self.gso_frames / self.frames;
+        self.late_frames = if batch_time >= SLOW_GSO_BATCH { self.gso_frames } else { 1 };
         // As many as were to gather, or as come in the longest time.
         self.expected_frames =
             (long.as_nanos() * u128::from(self.frames) / elapsed.as_nanos().max(1)) as u32;
@@ -157,9 +163,11 @@ impl RxCoalescing {
     }
 
     /// Frames that must have gathered at the end of a nap: 75 % of what was meant to, since neither
-    /// naps nor senders are exact, or all but those that the next GSO batch brings.
+    /// naps nor senders are exact, or all but those that the next GSO batch brings if those are
+    /// slow to come.
     pub(super) fn sufficient_frames(&self) -> u32 {
-        let missing = (self.expected_frames / 4).max(self.gso_frames.min(self.expected_frames) - 1);
+        let missing =
+            (self.expected_frames / 4).max(self.late_frames.min(self.expected_frames.max(1)) - 1);
         self.expected_frames - missing
     }
 
@@ -365,14 +373,16 @@ mod tests {
 
     #[test]
     fn sufficient_frames__does_not_want_the_next_gso_batch() {
-        let sufficient = |gso_frames| {
+        let sufficient = |gso_frames, nanos| {
             let batch = Polled { gso_frames, ..full_frames(2) };
-            let (mut flow, now) = flow_of(batch, 12_000, 4_000);
+            let (mut flow, now) = flow_of(batch, nanos, 4_000);
             flow.nap(now, u32::MAX).expect("a flow");
             (flow.expected_frames, flow.sufficient_frames())
         };
-        assert_eq!(sufficient(1), (125, 94));
-        assert_eq!(sufficient(44), (125, 82));
-        assert_eq!(sufficient(1_000), (125, 1));
+        assert_eq!(sufficient(1, 12_000), (125, 94));
+        assert_eq!(sufficient(44, 12_000), (125, 82));
+        assert_eq!(sufficient(1_000, 12_000), (125, 1));
+        // Fast ones are there at the end of a nap, or the sender's window is used up.
+        assert_eq!(sufficient(44, 1_200), (128, 96));
     }
 }

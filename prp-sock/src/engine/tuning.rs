@@ -91,6 +91,10 @@ pub(super) const NAPS_IN_VAIN: u32 = 2;
 /// Bytes of a GSO batch, at most.
 pub(super) const GSO_BATCH_BYTES: usize = 64 * 1024;
 
+/// A GSO batch that takes at least this long to come may come after a nap without a sign that the
+/// sender's window is less than what was to gather: at 5 Gbit/s and below.
+pub(super) const SLOW_GSO_BATCH: Duration = Duration::from_micros(100);
+
 /// A writer whose segments wait in queues naps for 1/4 of the time that they wait there: so many
 /// acknowledgements gather, and the queues do not run empty. Rows: as [`LONGEST_NAP`].
 pub(super) const NAP_QUEUE_PART: u32 = 4;

@@ -24,6 +24,23 @@ fn info__of_a_peer_that_does_not_read() {
 }
 
 #[test]
+fn queueing_delay__is_what_a_round_trip_takes_beyond_the_shortest() {
+    let mut pair = Pair::default();
+    let (c, _) = pair.established();
+    pair.write_all(ToServer, c, b"known");
+    assert!(pair.drive_until(|p| p.client.endpoint.is_flushed(c)));
+    assert_eq!(pair.client.endpoint.queueing_delay(c), Duration::ZERO, "nothing is in flight");
+    pair.latency = Duration::from_millis(8);
+    pair.write_all(ToServer, c, &pattern(400_000));
+    pair.drive_for(Duration::from_millis(60));
+    let shown = info(&pair, c);
+    assert!(shown.in_flight > 0, "{shown:?}");
+    let delay = shown.rtt.unwrap() - shown.least_rtt.unwrap();
+    assert!(delay > Duration::from_millis(4), "{shown:?}");
+    assert_eq!(pair.client.endpoint.queueing_delay(c), delay);
+}
+
+#[test]
 fn info__of_a_peer_that_is_gone() {
     let mut pair = Pair::default();
     let (c, _) = pair.established();
