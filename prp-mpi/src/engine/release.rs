@@ -15,7 +15,7 @@ use crate::sys::protection;
 use crate::wire::Header;
 
 /// Smallest buffer for which a receive is released early. The papers' programs gain from this size
-/// on, and not with less (docs/papers.md).
+/// on, and not with less (docs/experiments/small-messages.md).
 pub const THRESHOLD: usize = 32 << 10;
 
 /// Fewest bytes still to come for which it is. Closing pages, a touch and opening them again take
