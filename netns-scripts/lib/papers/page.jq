@@ -49,9 +49,8 @@ def plain($head): ($head | line), ($head | map("---") | line), (.[] | line), "";
 
 `netns-scripts/bench --papers` and `bench --mpi` measure these figures, and `bench --papers --page`
 makes this page of them. Nodes are network namespaces of one machine, joined by virtual links whose
-rate is limited where a table says so: **no figure is of a network card**. Each run compares its
-result with that of the sequential program. Figures are medians of the rounds.
-[Applications](applications.md) has the programs and the papers.
+rate is limited where a table says so: **no figure is of a network card**. Figures are medians of
+the rounds. [Applications](applications.md) has the programs and the papers.
 
 The machine: \(.machine.cpu), \(.machine.cores) processors, Linux \(.machine.kernel),
 \(.machine.date).
@@ -63,17 +62,15 @@ The machine: \(.machine.cpu), \(.machine.cores) processors, Linux \(.machine.ker
 (select(.mpi) | "## Latency of messages (PRP, Table 2)
 
 Half a round trip by `MPI_Isend` and `MPI_Recv`, in microseconds, at MTU 1500; MB/s of 1 MiB
-without TCP's offloads. MPICH 3 is the same program in both of its rows: once over TCP, once with
-the [preload library](applications.md#mpi-simply-adapted-to-prp) over PRP.
+without TCP's offloads. MPICH 3 runs over TCP, and over PRP by the
+[preload library](applications.md#mpi-simply-adapted-to-prp).
 ",
     (table_2 | plain(["", "0 bytes", "64", "1024", "1484", "MB/s at 1 MiB"]))),
 (select(.cnn) | "## Cellular neural network (PRP, figure 2)
 
-Mflop/s of two ranks by the side of the lattice, without a limit of the rate. The smallest lattices
-have 20,000 iterations, the largest 400: what PRP and TCP do when a flow begins is over by then.
-Each rank sends a row to either side. With two ranks both sides are the same rank, and prp-mpi sends
-both rows in [one segment](mpi.md#messages-that-leave-together). The ratio was 1.6 and 1.8 before it
-did. The paper has four nodes, where the rows go to different ones.
+Mflop/s of two ranks by the side of the lattice, without a limit of the rate. With two ranks both
+neighbours are the same rank, and prp-mpi sends both rows in
+[one segment](mpi.md#messages-that-leave-together); the paper has four nodes.
 ",
     (.cnn | rows(["side", "prp-mpi", "MPICH 3 over PRP", "MPICH 3", "MPICH 5", "Open MPI 5"];
         ["size", "prp_mpi", "mpich_prp", "mpich3", "mpich", "openmpi"])),
@@ -82,19 +79,17 @@ did. The paper has four nodes, where the rows go to different ones.
 
 Seconds with and without the early release of receives, a rank on each node, on links of the rate.
 Four ranks share two processors. Messages of less than 32 KiB are never released early: their rows
-show what differs by chance.
+show chance.
 ",
     (.early | rows(["program", "ranks", "size", "rate", "bytes of a message", "off, s", "on, s", "speedup"];
         ["program", "ranks", "size", "rate", "message_bytes", "off_s", "on_s", "speedup"])),
     picture("early"; "Speedup by program")),
 (select(.hiding) | "## Latency hiding (figures 21 to 23)
 
-The heat equation by rows of both ranks, on a link of the rate. A message is one row, always of the
-same size, as in the paper. The granularity gamma is the calculation's time in form A.1, divided by
-the rest of the time of form A.1. The overhead Omega is the time for which form A.3 calculates and
-starts transfers, less the calculation's time in form A.1, divided by the latter. `prp model gain`
-predicts the gain from both. The model does not know that the background thread begins to move
-messages 2 ms after the last call that did.
+The heat equation by rows of both ranks, on a link of the rate. A message is one row. The
+granularity gamma is the calculation's time in form A.1 by the rest of the time of form A.1; the
+overhead Omega is what form A.3 calculates and starts transfers longer, by the former.
+`prp model gain` predicts the gain from both.
 ",
     (.hiding | rows(["rows", "bytes of a row", "rate", "gamma", "Omega", "gain of A.2",
             "gain of A.3", "predicted", "error, %"];
@@ -103,13 +98,11 @@ messages 2 ms after the last call that did.
     picture("hiding"; "Gain of A.3 over A.1, measured and predicted")),
 (select(.models) | "## Predicted communication (hyperbolic model, figures 11 to 19)
 
-Each process is on a node of its own, at an MTU of 576 and on one network of 100 Mbit/s for all,
-like the Ethernet of the paper. `prp model fit --model blocks` fits workstation and network to
-pairs of processes that exchange messages; both predict the figures below. All processes share two
-processors. For small messages the fitted network is these processors, which handle one message
-after another: no pattern takes less time than that (`Graph::least_fixed`). A process that gets
-several messages is woken once for all of them, which pairs do not show. So the exchange of small
-messages among neighbours, and that of edges, takes less time than predicted.
+Each process is on a node of its own, at an MTU of 576 and on one network of 100 Mbit/s for all.
+`prp model fit --model blocks` fits workstation and network to pairs of processes; both predict the
+figures below. All processes share two processors, which for small messages are the fitted network
+(`Graph::least_fixed`). A process that gets several messages is woken once for all of them, which
+pairs do not show: exchanges of small messages take less time than predicted.
 ",
     (.models.patterns | select(length > 0)
         | "Patterns (figures 11, 12 and 14), microseconds:
