@@ -100,8 +100,8 @@ pub trait Congestion: CloneCongestion + fmt::Debug + Send {
 pub enum Controller {
     /// [`Aimd`]: every loss means that a queue is full.
     Aimd,
-    /// [`Delay`]: a loss means that if the queue was long. docs/congestion.md has the experiments
-    /// that made it the default.
+    /// [`Delay`]: a loss means that if the queue was long. docs/congestion.md has the experiment by
+    /// which the two are compared.
     #[default]
     Delay,
 }
