@@ -4,7 +4,7 @@
 # package_of TOOL: the tools' names and the packages' names differ.
 package_of() {
     case $1 in
-    ip | tc) echo iproute2 ;;
+    ip | tc | ss) echo iproute2 ;;
     ethtool) echo ethtool ;;
     nft) echo nftables ;;
     dumpcap | tshark) echo tshark ;;
