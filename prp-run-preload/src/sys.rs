@@ -4,9 +4,12 @@
 
 mod address;
 mod call;
+mod child;
 mod connect;
 mod epoll;
+mod family;
 mod holder;
+mod launch;
 mod listen;
 mod name;
 mod next;
@@ -22,6 +25,7 @@ use libc::{addrinfo, epoll_event, hostent, size_t, sockaddr, socklen_t};
 use next::interpose;
 
 interpose! {
+    socket(family: c_int, kind: c_int, protocol: c_int) -> c_int = family::socket;
     connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int = connect::connect;
     bind(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int = listen::bind;
     listen(fd: c_int, backlog: c_int) -> c_int = listen::listen;

@@ -19,6 +19,9 @@ pub const PRP_ONLY_IP6: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 83);
 /// As [`OWN_ONLY`], for a listener of IPv6 alone.
 pub const OWN_ONLY_IP6: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 84);
 
+/// What the sockets are bound to that stand for those of `AF_PRPF`.
+pub const FAMILY: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 85);
+
 /// The first two groups of the IPv6 addresses of nodes; the last is the number.
 const PREFIX: [u16; 2] = [0xfd50, 0x5250];
 

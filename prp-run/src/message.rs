@@ -33,10 +33,14 @@ pub enum RequestKind {
     Tcp,
     /// The process ends.
     Bye,
+    /// The port `port`, 0 for any, for a socket of `AF_PRPF`, whose place a listening socket with
+    /// the inode `number` at [`FAMILY`](crate::FAMILY) and `local_port` takes. The answer has the
+    /// port.
+    Bind,
 }
 
 impl RequestKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Hello,
         Self::Connect,
         Self::ConnectNonblocking,
@@ -46,6 +50,7 @@ impl RequestKind {
         Self::Reason,
         Self::Tcp,
         Self::Bye,
+        Self::Bind,
     ];
 }
 
@@ -66,6 +71,8 @@ pub struct Request {
     pub is_ip6: bool,
     /// A listening socket takes connections of IPv6 alone.
     pub is_ip6_only: bool,
+    /// No connection of TCP is to be had in place of one of PRP.
+    pub is_prp_only: bool,
     /// An IP address; the first four bytes of one of IPv4.
     pub ip: [u8; 16],
     /// A number: see [`RequestKind`].
@@ -76,7 +83,7 @@ pub struct Request {
 
 impl Request {
     /// Bytes of a request.
-    pub const SIZE: usize = 2 + TOKEN_SIZE + 6 + 2 + 16 + 8 + NAME_MAX + 1;
+    pub const SIZE: usize = 2 + TOKEN_SIZE + 6 + 3 + 16 + 8 + NAME_MAX + 1;
 
     /// Returns a request with nothing but a kind and the token.
     pub const fn new(kind: RequestKind, token: [u8; TOKEN_SIZE]) -> Self {
@@ -88,6 +95,7 @@ impl Request {
             local_port: 0,
             is_ip6: false,
             is_ip6_only: false,
+            is_prp_only: false,
             ip: [0; 16],
             number: 0,
             name: ([0; NAME_MAX], 0),
@@ -107,7 +115,7 @@ impl Request {
         for number in [self.node, self.port, self.local_port] {
             put(&number.to_ne_bytes());
         }
-        put(&[self.is_ip6.into(), self.is_ip6_only.into()]);
+        put(&[self.is_ip6, self.is_ip6_only, self.is_prp_only].map(u8::from));
         put(&self.ip);
         put(&self.number.to_ne_bytes());
         put(&self.name.0);
@@ -123,15 +131,25 @@ impl Request {
         let token = take(bytes, &mut at);
         let mut number = || u16::from_ne_bytes(take(bytes, &mut at));
         let (node, port, local_port) = (number(), number(), number());
-        let [is_ip6, is_ip6_only] = take(bytes, &mut at).map(|byte: u8| byte != 0);
+        let [is_ip6, is_ip6_only, is_prp_only] = take(bytes, &mut at).map(|byte: u8| byte != 0);
         let ip = take(bytes, &mut at);
         let number = u64::from_ne_bytes(take(bytes, &mut at));
         let name = take(bytes, &mut at);
         let [len] = take(bytes, &mut at);
         let name = (name, len.min(NAME_MAX as u8));
-        let all =
-            Self { kind, token, node, port, local_port, is_ip6, is_ip6_only, ip, number, name };
-        Some(all)
+        Some(Self {
+            kind,
+            token,
+            node,
+            port,
+            local_port,
+            is_ip6,
+            is_ip6_only,
+            is_prp_only,
+            ip,
+            number,
+            name,
+        })
     }
 }
 
@@ -144,15 +162,17 @@ pub struct Answer {
     pub node: u16,
     /// The IPv4 address by which TCP reaches the node, or zeros.
     pub ip: [u8; 4],
+    /// A port.
+    pub port: u16,
 }
 
 impl Answer {
     /// Bytes of an answer.
-    pub const SIZE: usize = 11;
+    pub const SIZE: usize = 13;
 
     /// Returns the answer that a request has failed with `errno`.
     pub const fn failed(errno: i32) -> Self {
-        Self { errno, node: 0, ip: [0; 4] }
+        Self { errno, node: 0, ip: [0; 4], port: 0 }
     }
 
     /// Returns the answer as bytes.
@@ -160,7 +180,8 @@ impl Answer {
         let mut bytes = [VERSION; Self::SIZE];
         bytes[1..5].copy_from_slice(&self.errno.to_ne_bytes());
         bytes[5..7].copy_from_slice(&self.node.to_ne_bytes());
-        bytes[7..].copy_from_slice(&self.ip);
+        bytes[7..11].copy_from_slice(&self.ip);
+        bytes[11..].copy_from_slice(&self.port.to_ne_bytes());
         bytes
     }
 
@@ -171,7 +192,8 @@ impl Answer {
         let errno = i32::from_ne_bytes(take(bytes, &mut at));
         let node = u16::from_ne_bytes(take(bytes, &mut at));
         let ip = take(bytes, &mut at);
-        (version == VERSION).then_some(Self { errno, node, ip })
+        let port = u16::from_ne_bytes(take(bytes, &mut at));
+        (version == VERSION).then_some(Self { errno, node, ip, port })
     }
 }
 
@@ -196,6 +218,7 @@ mod tests {
                 local_port: 3,
                 is_ip6: true,
                 is_ip6_only: kind == RequestKind::Listen,
+                is_prp_only: kind == RequestKind::Connect,
                 ip: [7; 16],
                 number: u64::MAX - 1,
                 name: ([b'x'; NAME_MAX], 5),
@@ -225,7 +248,7 @@ mod tests {
 
     #[test]
     fn answer__reads_back() {
-        let answer = Answer { errno: 111, node: 3, ip: [10, 0, 0, 3] };
+        let answer = Answer { errno: 111, node: 3, ip: [10, 0, 0, 3], port: 65_534 };
         let mut bytes = answer.to_bytes();
         assert_eq!(Answer::parse(&bytes), Some(answer));
         bytes[0] += 1;

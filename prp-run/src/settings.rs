@@ -39,6 +39,8 @@ pub struct Settings {
     pub is_required: bool,
     /// Connections of TCP are counted as well.
     pub is_reported: bool,
+    /// Programs' sockets of TCP have connections of PRP; else only those of `AF_PRPF` have.
+    pub is_tcp_carried: bool,
 }
 
 impl Settings {
@@ -59,15 +61,18 @@ impl fmt::Display for Settings {
         for byte in self.token {
             write!(f, "{byte:02x}")?;
         }
-        let Self { user, node, mapping, listen, is_required, is_reported, .. } = self;
+        let Self { user, node, mapping, listen, .. } = self;
         let listen = match listen {
             Carriers::Both => "both",
             Carriers::Prp => "prp",
             Carriers::Tcp => "tcp",
         };
         let (network, loopback) = (mapping.network, mapping.loopback.unwrap_or(0));
-        let (required, reported) = (u8::from(*is_required), u8::from(*is_reported));
-        write!(f, ",{user},{node},{network},{loopback},{listen},{required},{reported}")
+        write!(f, ",{user},{node},{network},{loopback},{listen}")?;
+        for is_set in [self.is_required, self.is_reported, self.is_tcp_carried] {
+            write!(f, ",{}", u8::from(is_set))?;
+        }
+        Ok(())
     }
 }
 
@@ -100,7 +105,18 @@ impl FromStr for Settings {
         };
         let is_required = next()? == "1";
         let is_reported = next()? == "1";
-        Ok(Self { session, token, user, node, mapping, listen, is_required, is_reported })
+        let is_tcp_carried = next()? == "1";
+        Ok(Self {
+            session,
+            token,
+            user,
+            node,
+            mapping,
+            listen,
+            is_required,
+            is_reported,
+            is_tcp_carried,
+        })
     }
 }
 
@@ -121,6 +137,7 @@ mod tests {
                 listen,
                 is_required: true,
                 is_reported: false,
+                is_tcp_carried: listen != Carriers::Tcp,
             };
             assert_eq!(settings.to_string().parse(), Ok(settings));
             assert_eq!(&settings.socket_name(), b"prp-run/000000123456789a");

@@ -75,8 +75,11 @@ pub(crate) struct RunArgs {
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
     hosts: Option<PathBuf>,
+    /// Start a holder for the sockets of AF_PRPF of the calling program, and print what it needs
+    #[arg(long, hide = true, conflicts_with = "command")]
+    hold: bool,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required_unless_present = "hold", trailing_var_arg = true, allow_hyphen_values = true)]
     #[arg(value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
@@ -94,6 +97,14 @@ enum Listen {
 
 /// Runs `prp run`.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    if args.hold {
+        // What is said is said on a program's standard error: one line.
+        let settings = hold(args).map_err(|failure| {
+            let line = failure.text().lines().next().unwrap_or_default().to_owned();
+            Failure::new(Code::Failed, line)
+        })?;
+        return print_line(settings);
+    }
     let program = args.command.first().cloned().unwrap_or_default();
     // Whatever follows the program is its own, so that the parser takes all for words of it.
     if program.as_encoded_bytes().starts_with(b"-") {
@@ -132,9 +143,14 @@ struct Prepared {
     library: PathBuf,
 }
 
-/// Starts the holder.
+/// Starts the holder, once there is a library for the program.
 fn prepare(args: &RunArgs) -> Result<Prepared, Failure> {
     let library = library()?;
+    Ok(Prepared { settings: hold(args)?, library })
+}
+
+/// Starts the holder.
+fn hold(args: &RunArgs) -> Result<Settings, Failure> {
     let hosts = hosts::path_or_default(args.hosts.as_deref());
     let hosts = path::absolute(&hosts).map_err(|e| Failure::reading(&hosts, &e))?;
     let file = hosts::load(&hosts)?;
@@ -161,6 +177,7 @@ fn prepare(args: &RunArgs) -> Result<Prepared, Failure> {
         },
         is_required: args.require,
         is_reported: report.is_some(),
+        is_tcp_carried: !args.hold,
     };
     let failed = |e| Failure::local("the holder of connections", &e);
     holder::check_buffers().map_err(failed)?;
@@ -171,7 +188,7 @@ fn prepare(args: &RunArgs) -> Result<Prepared, Failure> {
     if let Some(socket) = detach(OwnedFd::from(socket)).map_err(failed)? {
         Holder::new(settings, hosts, report).serve(&UnixListener::from(socket));
     }
-    Ok(Prepared { settings, library })
+    Ok(settings)
 }
 
 /// Finds the library that is preloaded.

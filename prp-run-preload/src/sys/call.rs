@@ -3,6 +3,8 @@
 use std::ffi::{c_int, c_long, c_short};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use super::address::RawAddress;
+
 /// A number of errno.
 pub(super) type Errno = c_int;
 
@@ -20,7 +22,7 @@ pub(super) fn fail(number: Errno) -> c_int {
 }
 
 /// Turns what a system call returned into a result.
-fn checked(answer: c_long) -> Result<c_long, Errno> {
+pub(super) fn checked(answer: c_long) -> Result<c_long, Errno> {
     if answer < 0 { Err(errno()) } else { Ok(answer) }
 }
 
@@ -106,6 +108,19 @@ pub(super) fn poll(fd: c_int, events: c_short, waits: bool) -> Result<c_short, E
     // SAFETY: there is one descriptor; it and the time live for as long as the call.
     let done = unsafe { libc::syscall(libc::SYS_ppoll, &raw mut asked, 1, time, mask, 0) };
     checked(done).map(|_| asked.revents)
+}
+
+/// Calls bind(2).
+pub(super) fn bind(fd: c_int, address: &RawAddress) -> Result<(), Errno> {
+    // SAFETY: the address lives for as long as the call, and has as many bytes as it says.
+    let done = unsafe { libc::syscall(libc::SYS_bind, fd, address.as_ptr(), address.len()) };
+    checked(done).map(drop)
+}
+
+/// Calls listen(2).
+pub(super) fn listen(fd: c_int, backlog: c_int) -> Result<(), Errno> {
+    // SAFETY: no memory is involved.
+    checked(unsafe { libc::syscall(libc::SYS_listen, fd, backlog) }).map(drop)
 }
 
 /// Puts `from` in the place of the descriptor `to`.

@@ -11,7 +11,7 @@ use super::call::{self, fail};
 use super::holder::{self, Unanswered};
 use super::pair::{self, State};
 use super::process::{note_tcp, settings};
-use super::real;
+use super::{family, real};
 
 /// Connects to a node over PRP, and to all else as before.
 ///
@@ -22,7 +22,12 @@ pub(super) unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t
     let peer = unsafe { address::read(address, len as usize) };
     // SAFETY: as the caller says.
     let plain = || unsafe { real::connect(fd, address, len) };
-    let (Some(settings), Some(peer)) = (settings(), peer) else { return plain() };
+    let Some(settings) = settings() else { return plain() };
+    // SAFETY: as the caller says.
+    if let Some(done) = unsafe { family::connect(fd, address, len) } {
+        return done;
+    }
+    let Some(peer) = peer.filter(|_| settings.is_tcp_carried) else { return plain() };
     if pair::name_of(fd).is_some() {
         return again(settings, fd);
     }
@@ -36,7 +41,9 @@ pub(super) unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t
     if !address::is_tcp(fd) {
         return plain();
     }
-    match by_holder(settings, fd, node, peer) {
+    let mut request = request(settings, node, peer);
+    request.local_port = address::local(fd).map_or(0, |local| local.port());
+    match by_holder(settings, fd, request) {
         Ok(done) => done,
         Err(answer) => fall_back(settings, fd, peer, &answer, plain),
     }
@@ -47,13 +54,17 @@ fn is_under_way(done: c_int) -> bool {
     done == 0 || call::errno() == libc::EINPROGRESS
 }
 
-/// Connects by the holder. Returns the answer if that has failed, and TCP may do better.
-fn by_holder(settings: &Settings, fd: c_int, node: u16, peer: SocketAddr) -> Result<c_int, Answer> {
-    let no_holder = Answer::failed(libc::ENETUNREACH);
+/// Returns the request for a connection to `node`, which the program knows as `peer`.
+pub(super) fn request(settings: &Settings, node: u16, peer: SocketAddr) -> Request {
     let mut request = Request::new(RequestKind::ConnectNonblocking, settings.token);
     (request.node, request.port) = (node, peer.port());
-    request.local_port = address::local(fd).map_or(0, |local| local.port());
     (request.ip, request.is_ip6) = octets(peer.ip());
+    request
+}
+
+/// Connects by the holder. Returns the answer if that has failed, and TCP may do better.
+pub(super) fn by_holder(settings: &Settings, fd: c_int, request: Request) -> Result<c_int, Answer> {
+    let no_holder = Answer::failed(libc::ENETUNREACH);
     let asked = if call::is_nonblocking(fd) {
         Err(libc::EINPROGRESS)
     } else {
@@ -68,7 +79,10 @@ fn by_holder(settings: &Settings, fd: c_int, node: u16, peer: SocketAddr) -> Res
     let is_to_come = asked.as_ref().err().copied();
     let asked = asked.ok().or_else(|| holder::ask_soon(settings, &request));
     let (answer, end) = asked.ok_or(no_holder)?;
-    let Some(end) = end else { return Err(answer) };
+    let Some(end) = end else {
+        let errno = if answer.errno == 0 { libc::EMFILE } else { answer.errno };
+        return Err(Answer { errno, ..answer });
+    };
     match (pair::place(fd, &end), is_to_come) {
         (Ok(()), Some(errno)) => Ok(fail(errno)),
         (Ok(()), None) => Ok(0),
@@ -84,7 +98,7 @@ fn fall_back(
     answer: &Answer,
     plain: impl FnOnce() -> c_int,
 ) -> c_int {
-    let errno = if answer.errno == 0 { libc::EMFILE } else { answer.errno };
+    let errno = answer.errno;
     if settings.is_required {
         return fail(errno);
     }
@@ -106,7 +120,7 @@ fn fall_back(
 }
 
 /// Answers a program that calls `connect` once more for a connection of PRP.
-fn again(settings: &Settings, fd: c_int) -> c_int {
+pub(super) fn again(settings: &Settings, fd: c_int) -> c_int {
     let mut state = pair::state(fd);
     let waits = state == State::Pending;
     if waits {

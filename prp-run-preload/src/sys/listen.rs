@@ -13,10 +13,11 @@ use prp_run::{
 use super::address::{self, RawAddress};
 use super::call::{self, fail};
 use super::connect::octets;
+use super::family::Mark;
 use super::holder;
 use super::pair;
 use super::process::{note_tcp, settings};
-use super::real;
+use super::{family, real};
 
 /// Binds a socket that is to serve PRP only, or that names this node by an address that no device
 /// of this machine has, to a loopback address which stands for that.
@@ -28,7 +29,12 @@ pub(super) unsafe fn bind(fd: c_int, address: *const sockaddr, len: socklen_t) -
     let plain = || unsafe { real::bind(fd, address, len) };
     // SAFETY: as the caller says.
     let wanted = unsafe { address::read(address, len as usize) };
-    let (Some(settings), Some(wanted)) = (settings(), wanted) else { return plain() };
+    let Some(settings) = settings() else { return plain() };
+    // SAFETY: as the caller says.
+    if let Some(done) = unsafe { family::bind(fd, address, len) } {
+        return done;
+    }
+    let Some(wanted) = wanted.filter(|_| settings.is_tcp_carried) else { return plain() };
     let is_ip6_only =
         matches!(wanted.ip(), IpAddr::V6(ip) if ip.to_ipv4_mapped().is_none()) && is_ip6_only(fd);
     let Some(ip) = stand_in(settings, wanted, is_ip6_only) else { return plain() };
@@ -92,9 +98,14 @@ pub(super) fn shown(settings: &Settings, bound: SocketAddr) -> Option<SocketAddr
 /// # Safety
 /// As for `listen`.
 pub(super) unsafe fn listen(fd: c_int, backlog: c_int) -> c_int {
+    if settings().is_some()
+        && let Some(done) = family::listen(fd, backlog)
+    {
+        return done;
+    }
     // SAFETY: as the caller says.
     let done = unsafe { real::listen(fd, backlog) };
-    let Some(settings) = settings() else { return done };
+    let Some(settings) = settings().filter(|settings| settings.is_tcp_carried) else { return done };
     if done != 0 || settings.listen == Carriers::Tcp || !address::is_tcp(fd) {
         return done;
     }
@@ -161,6 +172,12 @@ unsafe fn accept_by(
     plain: impl Fn(*mut sockaddr, *mut socklen_t) -> c_int,
 ) -> c_int {
     let Some(settings) = settings() else { return plain(address, len) };
+    let mark = Mark::of(listener);
+    match mark {
+        Some(mark) if !mark.is_listening => return fail(libc::EINVAL),
+        None if !settings.is_tcp_carried => return plain(address, len),
+        _ => {}
+    }
     let is_ready = || call::poll(listener, libc::POLLIN, false).is_ok_and(|shown| shown != 0);
     // A program that has waited by `poll` does not expect to wait here.
     let is_expected = is_ready();
@@ -175,7 +192,13 @@ unsafe fn accept_by(
         }
         // SAFETY: the kernel has written that many bytes.
         let peer = unsafe { address::read(at, found as usize) };
-        match peer.map_or(Accepted::Other, |peer| of_holder(settings, fd, peer)) {
+        // What is no connection of the holder's has nothing to do at a socket of the family.
+        let otherwise = if mark.is_some() { Accepted::Gone } else { Accepted::Other };
+        match peer.map_or(otherwise, |peer| of_holder(settings, fd, peer, otherwise)) {
+            Accepted::Prp(peer) if mark.is_some() => {
+                // SAFETY: as the caller says.
+                unsafe { family::write(settings, peer, address, len) };
+            }
             Accepted::Prp(peer) => {
                 // SAFETY: as the caller says.
                 unsafe { address::write(peer, address, len) };
@@ -200,6 +223,7 @@ unsafe fn accept_by(
 }
 
 /// What was accepted.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
 enum Accepted {
     /// A connection of PRP with the peer at this address.
     Prp(SocketAddr),
@@ -209,14 +233,14 @@ enum Accepted {
     Other,
 }
 
-/// Puts the pair in the place of `fd` if the holder is its `peer`.
-fn of_holder(settings: &Settings, fd: c_int, peer: SocketAddr) -> Accepted {
+/// Puts the pair in the place of `fd` if the holder is its `peer`; else it is `otherwise`.
+fn of_holder(settings: &Settings, fd: c_int, peer: SocketAddr, otherwise: Accepted) -> Accepted {
     let is_bell = peer.ip().to_canonical() == IpAddr::V4(BELL);
     // A listener of IPv6 alone has no second loopback address: the holder knows its ports.
     if !is_bell && peer.ip() != IpAddr::V6(Ipv6Addr::LOCALHOST) {
-        return Accepted::Other;
+        return otherwise;
     }
-    let otherwise = if is_bell { Accepted::Gone } else { Accepted::Other };
+    let otherwise = if is_bell { Accepted::Gone } else { otherwise };
     let mut request = Request::new(RequestKind::Accept, settings.token);
     request.port = peer.port();
     request.is_ip6 = !is_bell;

@@ -7,7 +7,7 @@ use libc::{sockaddr, socklen_t};
 use super::call::fail;
 use super::pair::State;
 use super::process::settings;
-use super::{address, listen, pair, real};
+use super::{address, family, listen, pair, real};
 
 /// Returns the address of this end.
 ///
@@ -15,6 +15,10 @@ use super::{address, listen, pair, real};
 /// As for `getsockname`.
 pub(super) unsafe fn getsockname(fd: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int {
     if let Some(settings) = settings() {
+        // SAFETY: as the caller says.
+        if let Some(done) = unsafe { family::getsockname(settings, fd, to, len) } {
+            return done;
+        }
         let known = match pair::name_of(fd) {
             Some(name) => Some(name.local),
             None => address::local(fd).and_then(|local| listen::shown(settings, local)),
@@ -34,9 +38,15 @@ pub(super) unsafe fn getsockname(fd: c_int, to: *mut sockaddr, len: *mut socklen
 /// # Safety
 /// As for `getpeername`.
 pub(super) unsafe fn getpeername(fd: c_int, to: *mut sockaddr, len: *mut socklen_t) -> c_int {
-    if settings().is_some()
-        && let Some(name) = pair::name_of(fd)
-    {
+    let Some(settings) = settings() else {
+        // SAFETY: as the caller says.
+        return unsafe { real::getpeername(fd, to, len) };
+    };
+    // SAFETY: as the caller says.
+    if let Some(done) = unsafe { family::getpeername(settings, fd, to, len) } {
+        return done;
+    }
+    if let Some(name) = pair::name_of(fd) {
         if pair::state(fd) != State::Connected {
             return fail(libc::ENOTCONN);
         }

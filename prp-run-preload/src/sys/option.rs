@@ -7,6 +7,7 @@ use prp_run::Settings;
 
 use super::call::{errno, fail};
 use super::connect::reason;
+use super::family::{AF_PRPF, Mark};
 use super::pair::{self, LEAST_BUFFER, State};
 use super::process::settings;
 use super::{address, real};
@@ -68,11 +69,16 @@ pub(super) unsafe fn setsockopt(
 ) -> c_int {
     // SAFETY: as the caller says.
     let plain = || unsafe { real::setsockopt(fd, level, name, value, len) };
-    if settings().is_none() {
-        return plain();
+    let Some(settings) = settings() else { return plain() };
+    // It has the mark of the family.
+    if (level, name) == (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE) && Mark::of(fd).is_some() {
+        return 0;
     }
     // The holder's connection would be kept from the program until bytes come.
-    if (level, name) == (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) && address::is_tcp(fd) {
+    if (level, name) == (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT)
+        && (settings.is_tcp_carried || Mark::of(fd).is_some())
+        && address::is_tcp(fd)
+    {
         return 0;
     }
     if (level, name) == (libc::SOL_SOCKET, libc::SO_SNDBUF)
@@ -143,6 +149,8 @@ unsafe fn correct(
     // SAFETY: as above.
     let found = unsafe { value.read_unaligned() };
     let shown = match (name, found) {
+        (libc::SO_DOMAIN, _) if Mark::of(fd).is_some() => Some(AF_PRPF),
+        (libc::SO_PROTOCOL, _) if Mark::of(fd).is_some() => Some(0),
         (libc::SO_DOMAIN, libc::AF_UNIX) => pair::name_of(fd).map(|name| match name.local {
             std::net::SocketAddr::V4(_) => libc::AF_INET,
             std::net::SocketAddr::V6(_) => libc::AF_INET6,

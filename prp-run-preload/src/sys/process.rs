@@ -1,6 +1,6 @@
 //! The settings of this process, and what happens at its start, at forks and at its end.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
 
 use prp_run::{Request, RequestKind, Settings, VARIABLE};
@@ -25,33 +25,83 @@ pub(super) fn note_tcp(settings: &Settings, has_failed_before: bool) {
     }
 }
 
-/// Tells the holder of this process.
+/// Tells the holder of this process; whether it has answered.
+fn is_known_to_holder(settings: &Settings) -> bool {
+    let errno = call::errno();
+    let hello = Request::new(RequestKind::Hello, settings.token);
+    let answered = holder::ask_soon(settings, &hello);
+    call::fail(errno);
+    answered.is_some()
+}
+
+/// Tells the holder of a process that was just forked.
 extern "C" fn say_hello() {
     if let Some(settings) = settings() {
-        let errno = call::errno();
-        let _ = holder::ask_soon(settings, &Request::new(RequestKind::Hello, settings.token));
-        call::fail(errno);
+        is_known_to_holder(settings);
     }
 }
 
-extern "C" fn start() {
-    // The names of variables have no zero byte in them.
+/// [`VARIABLE`], and the end of a string of C.
+static NAME: [u8; VARIABLE.len() + 1] = {
     let mut name = [0; VARIABLE.len() + 1];
-    name[..VARIABLE.len()].copy_from_slice(VARIABLE.as_bytes());
-    let Ok(name) = CStr::from_bytes_with_nul(&name) else { return };
-    // SAFETY: the name is a string of C; no other thread is there yet that changes the environment.
-    let text = unsafe {
-        let text = libc::getenv(name.as_ptr());
-        if text.is_null() {
-            return;
-        }
-        CStr::from_ptr(text)
+    let (filled, _) = name.split_at_mut(VARIABLE.len());
+    filled.copy_from_slice(VARIABLE.as_bytes());
+    name
+};
+
+unsafe extern "C" {
+    /// As `getenv`; but nothing for a program with privileges that its user does not have.
+    fn secure_getenv(name: *const c_char) -> *const c_char;
+}
+
+/// Returns a variable of the environment.
+///
+/// # Safety
+/// No other thread changes the environment before the last use of it.
+pub(super) unsafe fn variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: the name is a string of C, and what is returned another one, or null.
+    unsafe {
+        let text = secure_getenv(name.as_ptr());
+        (!text.is_null()).then(|| CStr::from_ptr(text))
+    }
+}
+
+/// [`VARIABLE`] as a string of C.
+fn name() -> &'static CStr {
+    CStr::from_bytes_with_nul(&NAME).unwrap_or_default()
+}
+
+extern "C" fn start() {
+    // SAFETY: no other thread is there yet.
+    let text = unsafe { variable(name()) };
+    let Some(text) = text else { return };
+    let Some(settings) = text.to_str().ok().and_then(|text| text.parse::<Settings>().ok()) else {
+        return;
     };
-    let Some(settings) = text.to_str().ok().and_then(|text| text.parse().ok()) else { return };
-    let _ = SETTINGS.set(settings);
-    say_hello();
+    // A holder that a program has started for itself may have ended; the first socket starts
+    // another one.
+    if is_known_to_holder(&settings) || settings.is_tcp_carried {
+        let _ = SETTINGS.set(settings);
+        follow_forks();
+    }
+}
+
+fn follow_forks() {
     // SAFETY: a function that a child can call at once: it makes system calls only.
     let _ = unsafe { libc::pthread_atfork(None, None, Some(say_hello)) };
+}
+
+/// Has this process, and those that it will start, be of the run with these settings, which are the
+/// string of C `text` as well.
+pub(super) fn begin(settings: Settings, text: &CStr) {
+    // Where two threads have started a holder, that of the second ends since nobody knows it.
+    if SETTINGS.set(settings).is_ok() {
+        is_known_to_holder(&settings);
+        follow_forks();
+        // SAFETY: both are strings of C. A program that reads the environment in another thread at
+        // this moment does what getenv(3) warns of.
+        let _ = unsafe { libc::setenv(name().as_ptr(), text.as_ptr(), 1) };
+    }
 }
 
 extern "C" fn end() {

@@ -28,7 +28,7 @@ impl AddressText {
 /// # Safety
 /// `host` is null or a string of C.
 unsafe fn address_of(host: *const c_char, family: c_int) -> Option<AddressText> {
-    let settings = settings()?;
+    let settings = settings().filter(|settings| settings.is_tcp_carried)?;
     if host.is_null() {
         return None;
     }

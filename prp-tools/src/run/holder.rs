@@ -1,6 +1,7 @@
 //! The process that has the connections of a run, and passes their bytes on.
 
 mod askers;
+mod binding;
 mod connect;
 mod listening;
 mod pair;
@@ -109,6 +110,7 @@ impl Holder {
             RequestKind::Accept => return self.claim(&asking, &request, pid),
             RequestKind::Hello => Answer::default(),
             RequestKind::Listen => self.listen(&request),
+            RequestKind::Bind => self.bind(&request),
             RequestKind::Resolve => self.resolve(&request),
             RequestKind::Reason => {
                 let reason = self.reasons.lock().remove(&request.number);

@@ -91,7 +91,8 @@ impl Holder {
         }
         let has_tcp =
             || self.settings.mapping.is_of_tcp_too(ip(request)) || self.tcp_address(node) != [0; 4];
-        if request.kind == RequestKind::Connect && !self.settings.is_required && has_tcp() {
+        let is_prp_only = self.settings.is_required || request.is_prp_only;
+        if request.kind == RequestKind::Connect && !is_prp_only && has_tcp() {
             builder = builder.connect_timeout(BEFORE_TCP);
         }
         builder.connect_nonblocking((node, Port::new(request.port)))

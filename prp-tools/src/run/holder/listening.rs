@@ -30,12 +30,23 @@ impl Holder {
         let socket = ListeningSocket { inode: request.number, target, ip: bound };
         let joined = self.ports.join(request.port, socket, || {
             let listener = self.builder.bind(Port::new(request.port))?;
-            let (stop, stopped) = UnixStream::pair()?;
-            let holder = self.clone();
-            self.ports.add(request.port, ListeningPort { sockets: vec![socket], _stop: stop });
-            spawn(move || holder.accept_all(&listener, &stopped))
+            self.serve_port(request.port, listener, socket)
         });
         joined.map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
+    }
+
+    /// Lists `port`, and has connections that come to `listener` wake the program's `socket`.
+    pub(super) fn serve_port(
+        self: &Arc<Self>,
+        port: u16,
+        listener: PrpListener,
+        socket: ListeningSocket,
+    ) -> io::Result<()> {
+        let (stop, stopped) = UnixStream::pair()?;
+        let holder = self.clone();
+        self.ports.add(port, ListeningPort { sockets: vec![socket], _stop: stop });
+        spawn(move || holder.accept_all(&listener, &stopped))
+            .inspect_err(|_| self.ports.remove(port))
     }
 
     /// Accepts connections of PRP until the program's sockets are closed.
@@ -91,8 +102,9 @@ impl Holder {
         socket: ListeningSocket,
     ) -> PairName {
         let mapping = &self.settings.mapping;
-        // A socket of IPv6 that takes IPv4 as well sees nodes by their IPv4 addresses.
         let like = match (socket.ip, socket.target.ip()) {
+            (bound, _) if mapping.node(bound).is_some() => bound,
+            // A socket of IPv6 that takes IPv4 as well sees nodes by their IPv4 addresses.
             (IpAddr::V6(_), IpAddr::V4(ip)) => ip.to_ipv6_mapped().into(),
             (bound, _) => bound,
         };

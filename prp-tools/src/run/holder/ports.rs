@@ -72,15 +72,29 @@ impl Ports {
         }
         let opened = open();
         if opened.is_err() {
-            self.listening.lock().remove(&port);
+            self.remove(port);
         }
         drop(opening);
         opened
     }
 
+    /// Has `open` open and list a port that no other socket of the run listens at.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    pub(super) fn claim<T>(&self, open: impl FnOnce(&Self) -> io::Result<T>) -> io::Result<T> {
+        let _opening = self.opening.lock();
+        open(self)
+    }
+
     /// Adds a port.
     pub(super) fn add(&self, port: u16, listening: ListeningPort) {
         self.listening.lock().insert(port, listening);
+    }
+
+    /// Removes a port.
+    pub(super) fn remove(&self, port: u16) {
+        self.listening.lock().remove(&port);
     }
 
     /// Returns the newest of the sockets that listen at `port`.

@@ -1,0 +1,60 @@
+//! Ports for sockets of `AF_PRPF`. One is listened at from `bind` on, so that it is this run's alone
+//! until the socket that stands for the program's is closed, or is one of a connection.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use prp_run::{Answer, FAMILY, Request};
+use prp_sock::{Port, PrpListener, error_number};
+
+use super::Holder;
+use super::ports::ListeningSocket;
+
+/// How long the thread of a port whose sockets are closed may take to give it up.
+const CLOSING: Duration = Duration::from_millis(100);
+
+impl Holder {
+    /// Takes the port that a program asks for, or any.
+    pub(super) fn bind(self: &Arc<Self>, request: &Request) -> Answer {
+        match self.take_port(request) {
+            Ok(port) => Answer { port, ..Answer::default() },
+            Err(e) => Answer::failed(error_number(&e)),
+        }
+    }
+
+    fn take_port(self: &Arc<Self>, request: &Request) -> io::Result<u16> {
+        let own = self.settings.mapping.ip6(self.settings.node);
+        let socket = ListeningSocket {
+            inode: request.number,
+            target: SocketAddr::new(FAMILY.into(), request.local_port),
+            ip: own.into(),
+        };
+        // A socket that was closed just now does not have its port any more.
+        self.ports.check();
+        self.ports.claim(|ports| {
+            if ports.newest(request.port).is_some() {
+                return Err(io::ErrorKind::AddrInUse.into());
+            }
+            let listener = self.bind_soon(Port::new(request.port))?;
+            let port = listener.local_addr()?.port.number();
+            self.serve_port(port, listener, socket)?;
+            Ok(port)
+        })
+    }
+
+    /// Listens at `port`, which may have been a closed socket's until just now.
+    fn bind_soon(&self, port: Port) -> io::Result<PrpListener> {
+        let started = Instant::now();
+        loop {
+            match self.builder.bind(port) {
+                Err(e) if e.kind() == io::ErrorKind::AddrInUse && started.elapsed() < CLOSING => {
+                    thread::sleep(CLOSING / 20);
+                }
+                bound => return bound,
+            }
+        }
+    }
+}
