@@ -43,6 +43,21 @@ typedef struct prp_address {
 /** Bytes that the text of any address needs, with its end. */
 #define PRP_ADDRESS_SIZE 12
 
+/*
+ * The socket family of the PRP paper (its section 2.3): socket(AF_PRPF, SOCK_STREAM, 0), and from
+ * there on the calls and descriptors of the system. libprp_socket.so.0 has it: link with
+ * -lprp_socket. docs/c.md tells more.
+ */
+#define AF_PRPF 0x5250   /**< family of addresses */
+#define PF_PRPF AF_PRPF  /**< family of protocols: the same */
+
+/** An address of AF_PRPF, in numbers of this machine's byte order. */
+struct sockaddr_prp {
+    short int sprp_family;        /**< AF_PRPF */
+    unsigned short int sprp_port; /**< port, 1 to 65535; bind() takes any that is free for 0 */
+    unsigned short int sprp_addr; /**< number of the node, 1 to 65534; 0 for this node */
+};
+
 /** Options: of prp_options_set(), prp_stream_set() and so on. */
 enum {
     PRP_OPT_NONBLOCKING = 1,        /**< 1: no call waits, EAGAIN in its place; 0: calls wait (default) */

@@ -1,5 +1,5 @@
-//! `prp-capi-install`: links libprp.so.0, and installs it with header, manual pages, and what
-//! pkg-config, CMake and Fortran need.
+//! `prp-capi-install`: links libprp.so.0, and installs it with libprp_socket.so.0, header, manual
+//! pages, and what pkg-config, CMake and Fortran need.
 #![deny(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,11 +23,16 @@ const ABI: &str = "0";
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// What is installed of a build: the archive of libprp, and the library of the socket family, which
+/// is the one that `prp run` preloads.
+const BUILT: [&str; 2] = ["libprp.a", "libprp_run_preload.so"];
+
 const HELP: &str = "\
 usage: prp-capi-install [--prefix DIR] [--libdir DIR] [--destdir DIR]
 
-Installs libprp.so.0, libprp.a, prp.h, the Fortran module, manual pages, and the files of pkg-config
-and CMake. libprp.a must be in the folder of this program, where `cargo build -p prp-capi` puts both.
+Installs libprp.so.0, libprp.a, libprp_socket.so.0, prp.h, the Fortran module, manual pages, and the
+files of pkg-config and CMake. libprp.a and libprp_run_preload.so must be in the folder of this
+program, where `cargo build -p prp-capi -p prp-run-preload` puts all three.
 
   --prefix DIR   where the files will be used (/usr/local)
   --libdir DIR   where libraries are (PREFIX/lib)
@@ -82,8 +87,12 @@ impl Places {
             .replace("@ABI@", ABI)
     }
 
-    fn install(&self, archive: &Path) -> io::Result<()> {
+    fn install(&self, [archive, socket_library]: [&Path; 2]) -> io::Result<()> {
         let Self { prefix, libdir, .. } = self;
+        fs::copy(socket_library, self.make(&format!("{libdir}/libprp_socket.so.{VERSION}"))?)?;
+        self.link_names("libprp_socket.so")?;
+        let pc = self.fill(include_str!("../files/prp_socket.pc.in"));
+        self.write(&format!("{libdir}/pkgconfig/prp_socket.pc"), &pc)?;
         fs::copy(archive, self.make(&format!("{libdir}/libprp.a"))?)?;
         self.link(archive)?;
         self.write(&format!("{prefix}/include/prp.h"), include_str!("../include/prp.h"))?;
@@ -118,11 +127,14 @@ impl Places {
         if !status.success() {
             return Err(io::Error::other(format!("{cc:?}: {status}")));
         }
-        for (link, target) in [
-            (format!("libprp.so.{ABI}"), format!("libprp.so.{VERSION}")),
-            ("libprp.so".to_owned(), format!("libprp.so.{ABI}")),
-        ] {
-            let link = full.with_file_name(link);
+        self.link_names("libprp.so")
+    }
+
+    /// Gives the library `name` its names for the dynamic linker and the compiler's.
+    fn link_names(&self, name: &str) -> io::Result<()> {
+        let soname = format!("{name}.{ABI}");
+        for (link, target) in [(&*soname, format!("{name}.{VERSION}")), (name, soname.clone())] {
+            let link = self.make(&format!("{}/{link}", self.libdir))?;
             match fs::remove_file(&link) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
                 _ => symlink(target, link)?,
@@ -147,16 +159,16 @@ fn main() -> ExitCode {
         }
     };
     let program = env::current_exe().unwrap_or_default();
-    let archive = program.with_file_name("libprp.a");
-    if !archive.exists() {
+    let built = BUILT.map(|name| program.with_file_name(name));
+    if let Some(missing) = built.iter().find(|file| !file.exists()) {
         let _ = writeln!(
             io::stderr(),
-            "prp-capi-install: no {}: cargo build -p prp-capi makes it",
-            archive.display()
+            "prp-capi-install: no {}: cargo build -p prp-capi -p prp-run-preload makes it",
+            missing.display()
         );
         return ExitCode::FAILURE;
     }
-    if let Err(e) = places.install(&archive) {
+    if let Err(e) = places.install(built.each_ref().map(PathBuf::as_path)) {
         let _ = writeln!(io::stderr(), "prp-capi-install: {e}");
         return ExitCode::FAILURE;
     }

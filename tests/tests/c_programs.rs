@@ -51,7 +51,7 @@ const SERVERS: [&str; 3] = ["echo", "epoll", "messages"];
 
 /// Where the library is installed, beside the programs that are built with it.
 static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
-    let programs = program::build_all(&["prp-capi"], SIBLING);
+    let programs = program::build_all(&["prp-capi", "prp-run-preload"], SIBLING);
     let prefix = programs.join("c-programs");
     let mut install = Command::new(programs.join("prp-capi-install"));
     let status = install.arg("--prefix").arg(&prefix).status().expect("prp-capi-install runs");
