@@ -43,6 +43,7 @@ pub(crate) enum Class {
     Keyval = 36,
     LockType = 37,
     NoMemory = 39,
+    RmaAttach = 46,
     RmaRange = 48,
     RmaShared = 49,
     RmaSync = 50,
@@ -183,7 +184,7 @@ fn end(name: &str, failure: &Failure) -> ! {
 /// A function that is not there: the program ends, once, unless it has asked for errors to be
 /// returned.
 pub(crate) fn refuse(name: &'static str) -> c_int {
-    let text = "prp-mpi does not implement this function (dynamic windows, partitioned communication, files, \
+    let text = "prp-mpi does not implement this function (partitioned communication, files, \
                 dynamic processes, tools and Fortran are left out; docs/mpi-functions.md has the table)";
     handle(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
 }

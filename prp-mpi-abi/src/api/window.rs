@@ -1,6 +1,7 @@
 //! Windows: making and freeing them, and what is known of them.
 
 mod access;
+mod dynamic;
 mod epoch;
 
 use std::ffi::{c_char, c_int};
@@ -12,6 +13,7 @@ use prp_mpi::datatype::Datatype;
 use prp_mpi::sys::shared::{NamedMemory, SharedBlock};
 
 pub(crate) use self::access::*;
+pub(crate) use self::dynamic::*;
 use self::epoch::complete_all;
 pub(crate) use self::epoch::*;
 use super::PROC_NULL;
@@ -27,6 +29,7 @@ use crate::sys::pointer::{Address, Counts, Ptr, allocate, free};
 /// How a window was made: `MPI_WIN_FLAVOR_*`.
 const CREATE: c_int = 311;
 const ALLOCATE: c_int = 312;
+const DYNAMIC: c_int = 313;
 const SHARED: c_int = 314;
 
 /// `MPI_WIN_UNIFIED`: what is written to a window is there for all.
@@ -93,7 +96,11 @@ fn make(
     // Nobody asks for anything before all are there, and if one has no memory none has a window.
     if let Ok((base, _)) = &placed {
         let memory = Address::from_number(*base).region(size, &Datatype::bytes());
-        process.engine().open_window(own.messages(), memory);
+        if flavor == DYNAMIC {
+            process.engine().open_dynamic_window(own.messages());
+        } else {
+            process.engine().open_window(own.messages(), memory);
+        }
         // Receives into it are not released any more, and those that were are whole before any rank
         // uses it.
         process.complete_released();

@@ -309,6 +309,48 @@ static void refused(void) {
     FAILS(MPI_Win_create(&value, 4, 0, MPI_INFO_NULL, world, &win), MPI_ERR_ARG);
 }
 
+/* Memory that is attached later, and found by its address. */
+static void dynamic(void) {
+    MPI_Win win, fixed;
+    int flag, *flavor, value = rank + 1, old = -1, *memory = calloc(4, sizeof(int)), other[2] = {7, 8};
+    MPI_Aint own, addresses[64], *all = size <= 64 ? addresses : malloc(size * sizeof(MPI_Aint));
+    void *base = &value;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, world, &win);
+    MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, &flavor, &flag);
+    CHECK(flag && *flavor == MPI_WIN_FLAVOR_DYNAMIC);
+    MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &flag);
+    CHECK(flag && base == MPI_BOTTOM);
+    CHECK(!MPI_Win_attach(win, memory, 4 * sizeof(int)));
+    CHECK(!MPI_Win_attach(win, other, sizeof other));
+    MPI_Get_address(memory, &own);
+    MPI_Allgather(&own, 1, MPI_AINT, all, 1, MPI_AINT, world);
+    MPI_Win_fence(0, win);
+    MPI_Put(&value, 1, MPI_INT, next, MPI_Aint_add(all[next], 2 * sizeof(int)), 1, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    CHECK(memory[2] == previous + 1 && memory[1] == 0 && other[0] == 7);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    MPI_Win_lock_all(0, win);
+    MPI_Fetch_and_op(&value, &old, MPI_INT, 0, all[0], MPI_SUM, win);
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(world);
+    if (rank == 0) CHECK(memory[0] == size * (size + 1) / 2);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    FAILS(MPI_Win_attach(win, memory + 1, sizeof(int)), MPI_ERR_RMA_ATTACH);
+    FAILS(MPI_Win_attach(win, memory, -1), MPI_ERR_SIZE);
+    FAILS(MPI_Win_attach(win, NULL, 4), MPI_ERR_BASE);
+    FAILS(MPI_Win_detach(win, memory + 1), MPI_ERR_BASE);
+    CHECK(!MPI_Win_detach(win, memory) && !MPI_Win_detach(win, other));
+    CHECK(!MPI_Win_attach(win, memory + 1, sizeof(int)) && !MPI_Win_detach(win, memory + 1));
+    MPI_Barrier(world);
+    MPI_Win_free(&win);
+    made(1, &fixed);
+    MPI_Win_set_errhandler(fixed, MPI_ERRORS_RETURN);
+    FAILS(MPI_Win_attach(fixed, memory, 4), MPI_ERR_RMA_FLAVOR);
+    MPI_Win_free(&fixed);
+    if (all != addresses) free(all);
+    free(memory);
+}
+
 static void compute(void) {
     MPI_Win win;
     volatile int *memory = made(2, &win);
@@ -339,6 +381,7 @@ int main(int argc, char **argv) {
         large();
         requests();
         shared();
+        dynamic();
         names_and_attributes();
         MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
         MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);

@@ -103,10 +103,47 @@ impl Access {
     }
 }
 
+/// The memory of a window.
+#[derive(Debug)]
+enum Memory {
+    /// In one piece. What others ask for is seen from its beginning.
+    Fixed(Region),
+    /// In pieces that come and go. What others ask for is seen from address 0.
+    Attached(Vec<Region>),
+}
+
+impl Memory {
+    /// Elements that lie in one piece. `None` if there are none such.
+    fn elements(&self, at: isize, count: usize, datatype: &Arc<Datatype>) -> Option<Region> {
+        match self {
+            Self::Fixed(memory) => memory.elements(at, count, datatype),
+            Self::Attached(_) if count == 0 || datatype.size() == 0 => Some(Region::owned(0)),
+            Self::Attached(all) => all.iter().find_map(|memory| {
+                let start = isize::try_from(memory.addresses()?.start).ok()?;
+                memory.elements(at.checked_sub(start)?, count, datatype)
+            }),
+        }
+    }
+
+    /// The pieces that it has.
+    fn pieces(&self) -> &[Region] {
+        match self {
+            Self::Fixed(memory) => std::slice::from_ref(memory),
+            Self::Attached(all) => all,
+        }
+    }
+
+    /// Whether it has some of these addresses.
+    fn overlaps(&self, addresses: &Range<usize>) -> bool {
+        let mut all = self.pieces().iter().filter_map(Region::addresses);
+        all.any(|own| own.start.max(addresses.start) < own.end.min(addresses.end))
+    }
+}
+
 /// A window of this rank.
 #[derive(Debug)]
 struct Window {
-    memory: Region,
+    memory: Memory,
     locks: Locks,
     /// Ranks that have said that their windows may be used, and how often they have since that was
     /// waited for.
@@ -177,6 +214,41 @@ fn take_of_each(counts: &mut ByNumber<usize, u64>, ranks: &[usize]) -> Option<()
 impl Engine {
     /// Others may use this memory from now on.
     pub fn open_window(&mut self, context: u64, memory: Region) {
+        self.open(context, Memory::Fixed(memory));
+    }
+
+    /// Others may use memory that is attached later, by its addresses.
+    pub fn open_dynamic_window(&mut self, context: u64) {
+        self.open(context, Memory::Attached(Vec::new()));
+    }
+
+    /// Others may use this memory, too, which lies in one piece. `false` if they may use a part of
+    /// it already, or if there is no window to which memory can be attached.
+    pub fn attach(&mut self, context: u64, memory: Region) -> bool {
+        let Some(window) = self.windows.all.get_mut(&context) else { return false };
+        let is_used = memory.addresses().is_none_or(|own| window.memory.overlaps(&own));
+        match &mut window.memory {
+            Memory::Attached(all) if !is_used => {
+                all.push(memory);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Others may not use the memory any more that was attached at this address. `false` if none
+    /// was.
+    pub fn detach(&mut self, context: u64, address: usize) -> bool {
+        let window = self.windows.all.get_mut(&context);
+        let Some(Memory::Attached(all)) = window.map(|window| &mut window.memory) else {
+            return false;
+        };
+        let is_it = |memory: &Region| memory.addresses().is_some_and(|own| own.start == address);
+        let found = all.iter().position(is_it);
+        found.map(|index| all.swap_remove(index)).is_some()
+    }
+
+    fn open(&mut self, context: u64, memory: Memory) {
         let (posts, completions) = (ByNumber::default(), ByNumber::default());
         let window = Window { memory, locks: Locks::default(), posts, completions };
         self.windows.all.insert(context, window);
@@ -190,11 +262,7 @@ impl Engine {
 
     /// Whether other ranks may use some of these addresses.
     pub(super) fn is_in_window(&self, addresses: &Range<usize>) -> bool {
-        self.windows
-            .all
-            .values()
-            .filter_map(|window| window.memory.addresses())
-            .any(|memory| memory.start.max(addresses.start) < memory.end.min(addresses.end))
+        self.windows.all.values().any(|window| window.memory.overlaps(addresses))
     }
 
     /// Whether there are any.

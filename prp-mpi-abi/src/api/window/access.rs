@@ -10,7 +10,7 @@ use prp_mpi::request::{RequestId, Status as Ending};
 use prp_mpi::sys::memory::Region;
 
 use super::epoch::note_asked;
-use super::{rank_of, window_of};
+use super::{DYNAMIC, rank_of, window_of};
 use crate::api::PROC_NULL;
 use crate::api::environment::process;
 use crate::api::error::{Class, Failure, Outcome, length};
@@ -76,7 +76,11 @@ impl Call {
             let text = format!("displacement {displacement} is negative");
             return Err(window.failure(win, Class::Disp, text));
         }
-        let extent = window.extents[rank];
+        let mut extent = window.extents[rank];
+        if window.values.flavor == DYNAMIC {
+            // The rank that has the memory knows what is attached: any address may be.
+            extent.bytes = isize::MAX as usize;
+        }
         let at = displacement.checked_mul(extent.unit as isize);
         let span = datatype
             .span(count)

@@ -145,3 +145,31 @@ fn is_in_window__from_its_first_to_its_last_byte_while_it_is_open() {
     target.close_window(CONTEXT);
     assert!(!target.is_in_window(&within));
 }
+
+#[test]
+fn attach__what_is_attached_is_reached_by_its_address_until_it_is_detached() {
+    let [origin, mut target] = pair();
+    target.open_dynamic_window(CONTEXT);
+    let (first, second) = (region(&[1, 2]), region(&[3, 4]));
+    let address = |memory: &Region| memory.addresses().unwrap().start;
+    assert!(target.attach(CONTEXT, first.clone()) && target.attach(CONTEXT, second.clone()));
+    assert!(!target.attach(CONTEXT, first.part(4..8)), "it is there already");
+    assert!(target.is_in_window(&second.addresses().unwrap()));
+    let mut all = [origin, target];
+    let put = |all: &mut [Engine; 2], at: usize| {
+        let access = access(at as isize, 1, &int(), Operation::Replace);
+        let request = all[0].begin_parts(1);
+        all[0].update(1, CONTEXT, &access, region(&[9]), request);
+        settle(all);
+        all[1].stray.take()
+    };
+    assert_eq!(put(&mut all, address(&second) + 4), None);
+    assert_eq!((numbers(&first), numbers(&second)), (vec![1, 2], vec![3, 9]));
+    assert_eq!(put(&mut all, address(&first) + 6), Some(0), "it ends behind the memory");
+    assert!(all[1].detach(CONTEXT, address(&first)));
+    assert!(!all[1].detach(CONTEXT, address(&first)));
+    assert_eq!(put(&mut all, address(&first)), Some(0));
+    assert_eq!(numbers(&first), [1, 2]);
+    assert_eq!(put(&mut all, address(&second)), None);
+    assert!(!all[0].attach(CONTEXT, first), "there is no such window");
+}
