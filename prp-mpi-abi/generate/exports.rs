@@ -47,7 +47,8 @@ struct Binding {
     then: &'static str,
 }
 
-/// By a function of its name; a collective call by a plan, which is run, begun or kept.
+/// By a function of its name; a collective call by a plan, which is run, begun or kept; one that
+/// reads or writes a file by an access, which is run, started, or begun and ended.
 fn binding(target: &str, implemented: &BTreeSet<String>) -> Option<Binding> {
     if implemented.contains(target) {
         return Some(Binding { function: target.to_owned(), left_out: &[], then: "" });
@@ -61,7 +62,25 @@ fn binding(target: &str, implemented: &BTreeSet<String>) -> Option<Binding> {
     let kept = target
         .strip_suffix("_init")
         .and_then(|b| plan(b, &["info", "request"], ".map(|plan| plan.keep(_request))"));
-    now.or(begun).or(kept)
+    now.or(begun).or(kept).or_else(|| file_binding(target, implemented))
+}
+
+fn file_binding(target: &str, implemented: &BTreeSet<String>) -> Option<Binding> {
+    let access = |base: &str, left_out: &'static [&'static str], then: &'static str| {
+        let function = format!("access_{base}");
+        implemented.contains(&function).then_some(Binding { function, left_out, then })
+    };
+    if let Some(started) = target.strip_prefix("file_i") {
+        return access(&format!("file_{started}"), &["request"], "?.start(_request)");
+    }
+    if let Some(begun) = target.strip_suffix("_begin") {
+        return access(begun, &[], "?.begin()");
+    }
+    if let Some(ended) = target.strip_suffix("_end") {
+        let ends = |_| Binding { function: "end_split".to_owned(), left_out: &["buf"], then: "" };
+        return access(ended, &[], "").map(ends);
+    }
+    access(target, &["status"], "?.run(_status)")
 }
 
 /// The type of a parameter in Rust, and how it is handed on.
@@ -172,8 +191,14 @@ fn checked(of: &Prototype, does: &str) -> String {
     }
     let places: Vec<_> =
         results.iter().map(|(_, name)| format!("({name:?}, _{name}.is_null())")).collect();
-    let comm = of.parameters.iter().find(|(kind, _)| kind == "MPI_Comm");
-    let comm = comm.map_or_else(|| "Handle::SELF".to_owned(), |(_, name)| format!("_{name}"));
+    let named = |kind| of.parameters.iter().find(|(k, _)| k == kind).map(|(_, name)| name);
+    let comm =
+        named("MPI_Comm").map_or_else(|| "Handle::SELF".to_owned(), |name| format!("_{name}"));
+    let places = format!("&[{}]", places.join(", "));
+    let check = match named("MPI_File") {
+        Some(file) => format!("api::check_file_results(_{file}, {places})"),
+        None => format!("check_results({comm}, {places})"),
+    };
     let mut nothing = String::new();
     for (kind, name) in results {
         let null = match kind.as_str() {
@@ -184,7 +209,7 @@ fn checked(of: &Prototype, does: &str) -> String {
         };
         let _ = write!(nothing, ".inspect_err(|_| _{name}.put(Handle::{null}))");
     }
-    format!("{{ check_results({comm}, &[{}])?; {does}{nothing} }}", places.join(", "))
+    format!("{{ {check}?; {does}{nothing} }}")
 }
 
 /// Which functions there are, as a table for people.

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod communicator;
+mod file;
 mod table;
 mod window;
 
@@ -17,6 +18,7 @@ use prp_mpi::request::{RequestId, Status};
 
 pub(crate) use self::attributes::{Attributes, with_attributes_of_type};
 pub(crate) use self::communicator::{Comm, Group, HeldComm, Remote, take_gone};
+pub(crate) use self::file::{OpenFile, Piece, View};
 pub(crate) use self::table::{Table, within_callback};
 pub(crate) use self::window::{Epochs, Extent, Window, WindowMemory, WindowValues};
 use crate::sys::callback::{Callback, Combiner};
@@ -38,6 +40,7 @@ impl Handle {
     pub(crate) const GROUP_NULL: Self = Self(0x108);
     pub(crate) const GROUP_EMPTY: Self = Self(0x109);
     pub(crate) const WIN_NULL: Self = Self(0x110);
+    pub(crate) const FILE_NULL: Self = Self(0x118);
     pub(crate) const MESSAGE_NULL: Self = Self(0x128);
     pub(crate) const MESSAGE_NO_PROC: Self = Self(0x129);
     pub(crate) const INFO_NULL: Self = Self(0x130);
@@ -48,6 +51,7 @@ impl Handle {
     pub(crate) const ERRORS_RETURN: Self = Self(0x143);
     pub(crate) const REQUEST_NULL: Self = Self(0x180);
     pub(crate) const DATATYPE_NULL: Self = Self(0x200);
+    pub(crate) const BYTE: Self = Self(0x247);
 }
 
 /// Keys and values.
@@ -160,6 +164,7 @@ pub(crate) static REQUESTS: Table<Req> = Table::new();
 pub(crate) static TYPES: Table<Typed> = Table::of_shared(|t| Arc::strong_count(&t.hold) > 1);
 pub(crate) static MESSAGES: Table<Message> = Table::new();
 pub(crate) static WINDOWS: Table<Arc<Window>> = Table::new();
+pub(crate) static FILES: Table<Arc<OpenFile>> = Table::new();
 pub(crate) static SESSIONS: Table<Handle> = Table::new();
 
 /// Kinds of elements: handle, name, how they are read, bytes.

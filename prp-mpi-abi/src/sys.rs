@@ -9,4 +9,5 @@
 pub(crate) mod callback;
 pub(crate) mod early_library;
 pub(crate) mod export;
+pub(crate) mod files;
 pub(crate) mod pointer;

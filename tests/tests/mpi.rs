@@ -21,6 +21,8 @@ prp_tests::main! {
         collectives__two_nodes,
         communicators__made_with_one_tag_by_different_ranks,
         communicators__two_groups_neighbors_and_duplicates,
+        files__any_number_of_ranks,
+        files__two_nodes,
         flood__before_what_is_waited_for,
         flood__waits_in_memory_and_comes_in_order,
         hang__a_circle_is_named,
@@ -76,6 +78,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     let names = [
         "collectives",
         "communicators",
+        "files",
         "making",
         "objects",
         "point_to_point",
@@ -396,7 +399,7 @@ fn rank__that_dies_ends_the_job_and_is_named() {
         ("leave", 1, "rank 1 exited without calling MPI_Finalize"),
         ("late", 1, "MPI_Barrier: called after MPI_Finalize"),
         ("abort", 9, "rank 1 ended the job: MPI_Abort with status 9"),
-        ("file", 1, "MPI_File_open: prp-mpi does not implement this function"),
+        ("spawn", 1, "MPI_Comm_spawn: prp-mpi does not implement this function"),
     ];
     for (what, status, says) in cases {
         let begun = Instant::now();
@@ -427,6 +430,29 @@ fn windows__are_served_while_the_program_computes() {
     let launch = pair.launch_template();
     let words = ["-n", "2", "--node", "1,2", "--launch", &launch];
     check(&run(&words, "windows", "compute"), "all well");
+}
+
+/// A folder for files that all ranks see, empty.
+fn folder_of_files(name: &str) -> String {
+    let folder = BUILT.join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("the folder of an earlier run can be removed");
+    }
+    std::fs::create_dir_all(&folder).expect("the folder can be written");
+    folder.into_os_string().into_string().expect("the folder of the project is text")
+}
+
+fn files__any_number_of_ranks() {
+    for ranks in ["1", "2", "4"] {
+        check(&run(&["-n", ranks], "files", &folder_of_files("files-here")), "all well");
+    }
+}
+
+fn files__two_nodes() {
+    let pair = Topology::pair();
+    let launch = pair.launch_template();
+    let words = ["-n", "4", "--node", "1,2", "--launch", &launch];
+    check(&run(&words, "files", &folder_of_files("files-nodes")), "all well");
 }
 
 fn start__a_node_that_cannot_be_reached_is_named() {

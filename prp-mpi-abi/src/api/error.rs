@@ -32,22 +32,35 @@ pub(crate) enum Class {
     Truncate = 15,
     Other = 16,
     InStatus = 19,
+    Access = 20,
+    Amode = 21,
     Assert = 22,
+    BadFile = 23,
     Base = 24,
     Conversion = 25,
     Disp = 26,
+    FileExists = 28,
+    FileInUse = 29,
+    File = 30,
     InfoKey = 31,
     InfoNokey = 32,
     InfoValue = 33,
     Info = 34,
+    Io = 35,
     Keyval = 36,
     LockType = 37,
     NoMemory = 39,
+    NotSame = 40,
+    NoSpace = 41,
+    NoSuchFile = 42,
+    Quota = 44,
+    ReadOnly = 45,
     RmaAttach = 46,
     RmaRange = 48,
     RmaShared = 49,
     RmaSync = 50,
     Size = 52,
+    UnsupportedDatarep = 54,
     Unsupported = 55,
     Win = 56,
     RmaFlavor = 57,
@@ -184,8 +197,8 @@ fn end(name: &str, failure: &Failure) -> ! {
 /// A function that is not there: the program ends, once, unless it has asked for errors to be
 /// returned.
 pub(crate) fn refuse(name: &'static str) -> c_int {
-    let text = "prp-mpi does not implement this function (partitioned communication, files, \
-                dynamic processes, tools and Fortran are left out; docs/mpi-functions.md has the table)";
+    let text = "prp-mpi does not implement this function (dynamic processes, data representations of \
+                programs and Fortran are left out; docs/mpi-functions.md has the table)";
     handle(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
 }
 

@@ -1,6 +1,8 @@
 //! Pointers that come from C.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, OsStr, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use prp_mpi::datatype::Datatype;
@@ -108,6 +110,16 @@ impl Ptr<c_char> {
         }
         // SAFETY: the caller has passed a string, as the standard demands.
         unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned()
+    }
+
+    /// The file that it names, which need not be text.
+    pub(crate) fn path(self) -> PathBuf {
+        if self.is_null() {
+            return PathBuf::new();
+        }
+        // SAFETY: the caller has passed a string, as the standard demands.
+        let name = unsafe { CStr::from_ptr(self.0) };
+        OsStr::from_bytes(name.to_bytes()).into()
     }
 
     /// Writes `text` with its end, cut to `room` bytes with it; how long it is then.

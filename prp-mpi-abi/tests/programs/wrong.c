@@ -41,9 +41,9 @@ int main(int argc, char **argv) {
         if (rank == 0) MPI_Send(two, 2, MPI_INT, 1, 0, MPI_COMM_WORLD);
         if (rank == 1) MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    if (!strcmp(what, "file")) {
-        MPI_File file;
-        MPI_File_open(MPI_COMM_WORLD, "none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    if (!strcmp(what, "spawn")) {
+        MPI_Comm children;
+        MPI_Comm_spawn("none", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();

@@ -89,7 +89,7 @@ fn filling(class: Kind, low: &[u8]) -> u8 {
 
 /// external32 has the highest byte first, `long double` in the 128 bits of IEEE, and for some
 /// numbers fewer bytes than memory. None if a number does not fit.
-fn to_external(packed: &[u8], datatype: &Datatype) -> Option<Vec<u8>> {
+pub(crate) fn to_external(packed: &[u8], datatype: &Datatype) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(packed.len());
     let mut rest = packed;
     let mut fits = true;
@@ -109,7 +109,7 @@ fn to_external(packed: &[u8], datatype: &Datatype) -> Option<Vec<u8>> {
     fits.then_some(out)
 }
 
-fn from_external(outside: &[u8], datatype: &Datatype) -> Vec<u8> {
+pub(crate) fn from_external(outside: &[u8], datatype: &Datatype) -> Vec<u8> {
     let mut packed = Vec::with_capacity(outside.len());
     let mut rest = outside;
     while !rest.is_empty() {
