@@ -3,6 +3,7 @@
 mod attributes;
 mod communicator;
 mod file;
+mod partitioned;
 mod table;
 mod window;
 
@@ -19,6 +20,7 @@ use prp_mpi::request::{RequestId, Status};
 pub(crate) use self::attributes::{Attributes, with_attributes_of_type};
 pub(crate) use self::communicator::{Comm, Group, HeldComm, Remote, take_gone};
 pub(crate) use self::file::{OpenFile, Piece, View};
+pub(crate) use self::partitioned::Partitioned;
 pub(crate) use self::table::{Table, within_callback};
 pub(crate) use self::window::{Epochs, Extent, Window, WindowMemory, WindowValues};
 use crate::sys::callback::{Callback, Combiner};
@@ -86,6 +88,8 @@ pub(crate) enum Req {
         Arc<dyn Fn() -> Result<Self, crate::api::error::Failure> + Send + Sync>,
         Option<Box<Self>>,
     ),
+    /// Done when all parts of the message have gone or come.
+    Partitioned(Arc<Partitioned>),
     /// The application says when it is done.
     Generalized(Arc<Generalized>),
 }

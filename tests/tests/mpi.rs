@@ -33,6 +33,8 @@ prp_tests::main! {
         mismatch__both_ranks_and_both_calls_are_named,
         objects__of_one_rank,
         parameters__that_make_no_sense_are_errors_by_their_class,
+        partitioned__any_number_of_ranks,
+        partitioned__two_nodes,
         rank__that_dies_ends_the_job_and_is_named,
         rank__that_is_killed_at_any_time_ends_the_job,
         sessions__errors_are_their_own,
@@ -81,6 +83,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         "files",
         "making",
         "objects",
+        "partitioned",
         "point_to_point",
         "refused",
         "sessions",
@@ -430,6 +433,16 @@ fn windows__are_served_while_the_program_computes() {
     let launch = pair.launch_template();
     let words = ["-n", "2", "--node", "1,2", "--launch", &launch];
     check(&run(&words, "windows", "compute"), "all well");
+}
+
+fn partitioned__any_number_of_ranks() {
+    for ranks in ["1", "2", "4"] {
+        check(&run(&["-n", ranks], "partitioned", ""), "all well");
+    }
+}
+
+fn partitioned__two_nodes() {
+    on_two_nodes("partitioned");
 }
 
 /// A folder for files that all ranks see, empty.

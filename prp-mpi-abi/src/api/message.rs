@@ -2,6 +2,7 @@
 
 mod blocking;
 mod nonblocking;
+mod partitioned;
 mod persistent;
 mod probe;
 mod status;
@@ -20,6 +21,7 @@ use prp_mpi::wire::{Header, Kind, Signature};
 
 pub(crate) use self::blocking::*;
 pub(crate) use self::nonblocking::*;
+pub(crate) use self::partitioned::*;
 pub(crate) use self::persistent::*;
 pub(crate) use self::probe::*;
 pub(crate) use self::status::*;

@@ -14,7 +14,7 @@ use super::early;
 use super::environment::process;
 use super::error::{Class, Failure, Outcome, current_call, fail, length};
 use super::message::{check, put_status, status_of, waiting};
-use crate::object::{Generalized, Handle, REQUESTS, Req};
+use crate::object::{Detail, Generalized, Handle, HeldComm, REQUESTS, Req};
 use crate::sys::pointer::{Ptr, Status};
 use generalized::{callback_outcome, end_step};
 pub(crate) use generalized::{grequest_complete, grequest_start};
@@ -75,7 +75,23 @@ fn end_of(request: &Req) -> Result<Option<(Ending, Option<Failure>)>, Failure> {
             let ending = process()?.take_done(*id);
             Ok(ending.map(|e| (e, check(e, of).err())))
         }
+        Req::Partitioned(own) => {
+            let process = process()?;
+            process.end_bursts();
+            let is_done = own.is_done(&mut process.engine());
+            Ok(is_done.then(|| own.end()).map(|e| (e, check(e, &own.of).err())))
+        }
         Req::Persistent(..) | Req::Generalized(_) => Ok(None),
+    }
+}
+
+/// The communicator that something under way is on, and what it is for.
+fn shown(request: &Req) -> Option<(&HeldComm, Detail)> {
+    match request {
+        Req::Active(_, of, detail) => Some((of, *detail)),
+        Req::Partitioned(own) => Some((&own.of, own.detail)),
+        Req::Persistent(_, Some(active)) => shown(active),
+        _ => None,
     }
 }
 
@@ -84,6 +100,7 @@ fn is_done(engine: &mut Engine, request: &Req) -> bool {
     match request {
         Req::Done(_) => true,
         Req::Active(id, ..) => engine.is_done(*id),
+        Req::Partitioned(own) => own.is_done(engine),
         Req::Persistent(_, active) => active.as_ref().is_none_or(|a| is_done(engine, a)),
         Req::Generalized(own) => own.is_complete(),
     }
@@ -141,14 +158,7 @@ fn wait_until(
     let requests = active_of(handles)?;
     let mut done = vec![false; handles.len()];
     let what = || {
-        let first = requests.iter().flatten().find_map(|r| match r {
-            Req::Active(_, of, detail) => Some((of, *detail)),
-            Req::Persistent(_, Some(active)) => match &**active {
-                Req::Active(_, of, detail) => Some((of, *detail)),
-                _ => None,
-            },
-            _ => None,
-        });
+        let first = requests.iter().flatten().find_map(shown);
         match first {
             Some((of, detail)) => {
                 let mut what = waiting(&of.comm, detail);
@@ -466,6 +476,7 @@ pub(crate) fn request_free(request: Ptr<Handle>) -> Outcome {
     };
     match active {
         Req::Active(id, ..) => process()?.engine().free(id),
+        Req::Partitioned(own) => own.free(&mut process()?.engine()),
         Req::Done(_) | Req::Persistent(..) | Req::Generalized(_) => {}
     }
     Ok(())
@@ -481,6 +492,9 @@ pub(crate) fn cancel(request: Ptr<Handle>) -> Outcome {
         Req::Active(id, ..) => process()?.engine().cancel(id),
         Req::Generalized(own) => {
             callback_outcome(own.cancel.cancel(own.extra, own.is_complete()))?;
+        }
+        Req::Partitioned(_) => {
+            return fail(Class::Request, "a message in parts cannot be cancelled");
         }
         Req::Done(_) | Req::Persistent(..) => {}
     }

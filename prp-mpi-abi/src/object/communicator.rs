@@ -1,5 +1,6 @@
 //! Communicators: their ranks, and what the application has attached to them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
@@ -47,6 +48,8 @@ pub(crate) struct Comm {
     pub(crate) calls: AtomicI32,
     /// Persistent collective operations that were made so far.
     pub(crate) persistent: AtomicI32,
+    /// Messages in parts that were made so far: whether they are received, the other rank, the tag.
+    partitioned: Mutex<BTreeMap<(bool, i32, i32), u64>>,
 }
 
 /// A communicator that something under way uses, with the handle that the program has of it, or
@@ -64,6 +67,11 @@ static GONE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 /// The contexts of communicators that are no more since this was asked last.
 pub(crate) fn take_gone() -> Vec<u64> {
     std::mem::take(&mut *GONE.lock())
+}
+
+/// Nothing will be begun on a context any more.
+pub(super) fn note_gone(context: u64) {
+    GONE.lock().push(context);
 }
 
 impl Drop for Comm {
@@ -88,6 +96,7 @@ impl Comm {
             choices: Mutex::default(),
             calls: AtomicI32::new(0),
             persistent: AtomicI32::new(0),
+            partitioned: Mutex::default(),
         }
     }
 
@@ -154,5 +163,14 @@ impl Comm {
     /// start several in another order, but make them in the same.
     pub(crate) fn next_persistent(&self) -> i32 {
         self.persistent.fetch_add(1, Ordering::Relaxed) | PERSISTENT
+    }
+
+    /// How many messages in parts were made before with this rank and tag. Both ranks make them in
+    /// the same order.
+    pub(crate) fn next_partitioned(&self, is_receive: bool, peer: i32, tag: i32) -> u64 {
+        let mut made = self.partitioned.lock();
+        let count = made.entry((is_receive, peer, tag)).or_default();
+        *count += 1;
+        *count - 1
     }
 }

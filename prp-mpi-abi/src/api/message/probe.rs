@@ -140,7 +140,7 @@ pub(crate) fn mrecv(
             return check(ending, &of).map(drop);
         }
         Req::Done(ending) => ending,
-        Req::Persistent(..) | Req::Generalized(_) => NOBODY,
+        Req::Persistent(..) | Req::Partitioned(_) | Req::Generalized(_) => NOBODY,
     };
     put_status(status, &ending);
     Ok(())

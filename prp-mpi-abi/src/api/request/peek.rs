@@ -45,6 +45,7 @@ pub(crate) fn request_get_status(
             callback_outcome(own.query.query(own.extra, &mut filled))?;
             status.put(filled);
         }
+        Some(Req::Partitioned(own)) => put_status(status, &own.status()),
         Some(Req::Persistent(..)) | None => {}
     }
     Ok(())
