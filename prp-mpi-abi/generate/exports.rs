@@ -172,6 +172,9 @@ fn export(
     let does = format!("api::{}({arguments}){}", binding.function, binding.then);
     let body = if is_value {
         does
+    } else if prototype.name.starts_with("MPI_T_") {
+        // These may be given no place for a result.
+        format!("api::tool_call({:?}, || {does})", prototype.name)
     } else {
         format!("call({:?}, || {})", prototype.name, checked(prototype, &does))
     };

@@ -17,6 +17,7 @@ pub(crate) mod message;
 pub(crate) mod operation;
 pub(crate) mod request;
 pub(crate) mod session;
+pub(crate) mod tool;
 pub(crate) mod topology;
 pub(crate) mod window;
 
@@ -35,6 +36,7 @@ pub(crate) use message::*;
 pub(crate) use operation::*;
 pub(crate) use request::*;
 pub(crate) use session::*;
+pub(crate) use tool::*;
 pub(crate) use topology::*;
 pub(crate) use window::*;
 

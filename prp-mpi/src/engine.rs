@@ -32,10 +32,10 @@ const COPIED: usize = 64 << 10;
 
 /// Unexpected messages are taken in up to this many bytes; beyond, their senders are held back as
 /// long as this rank has something else to do.
-const HELD: u64 = 64 << 20;
+pub const HELD: u64 = 64 << 20;
 
 /// Unexpected messages of one rank that are taken in.
-const HELD_MESSAGES: usize = 64 << 10;
+pub const HELD_MESSAGES: usize = 64 << 10;
 
 /// Room that is made for a message that says how long it is, before any of it has come.
 const MOST_ROOM: u64 = 1 << 20;

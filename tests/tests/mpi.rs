@@ -50,6 +50,7 @@ prp_tests::main! {
         threads__of_a_rank_call_at_the_same_time,
         threads__the_function_of_a_reduction_may_wait_for_one,
         threads__one_that_completes_a_request_wakes_the_one_that_waits_for_it,
+        tools__see_settings_and_queues,
         truncation__is_fatal_unless_asked_otherwise,
         windows__any_number_of_ranks,
         windows__are_served_while_the_program_computes,
@@ -88,6 +89,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         "refused",
         "sessions",
         "stress",
+        "tools",
         "windows",
         "wrong",
     ];
@@ -443,6 +445,10 @@ fn partitioned__any_number_of_ranks() {
 
 fn partitioned__two_nodes() {
     on_two_nodes("partitioned");
+}
+
+fn tools__see_settings_and_queues() {
+    check(&run(&["-n", "2"], "tools", ""), "all well");
 }
 
 /// A folder for files that all ranks see, empty.
