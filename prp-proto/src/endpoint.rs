@@ -50,6 +50,7 @@ pub use borrowed_write::BorrowedWrite;
 pub use connection_log::{ConnectionChange, EstablishedId};
 pub use connection_trace::{ConnectionTrace, TracePoint};
 pub use refusal::UnownedPort;
+pub(crate) use refusal::is_keyed;
 pub use send_refusal::SendRefusal;
 
 use crate::addr::{NodeId, Port, PrpAddr};

@@ -11,6 +11,8 @@ mod stats;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use prp_key::{Keyring, Mode, Refusal};
+
 pub use answer::{Answer, answer, no_onward_route, refuse, reset, reset_here};
 pub use stats::{ForwardDrop, ForwardDrops, ForwardStats};
 
@@ -20,7 +22,8 @@ use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::device::Device;
 use crate::route::{HopUse, NextHop, Route, RouteTable, UnusableHops};
 use crate::wire::{
-    DeviceName, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NoWay, packet_header,
+    CrcKey, DeviceName, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NoWay,
+    packet_header,
 };
 
 /// How frames leave: the device, and the headers in front of what came after the old ones.
@@ -78,6 +81,7 @@ pub struct Forwarder {
     unusable: UnusableHops,
     stats: ForwardStats,
     revision: u64,
+    keyring: Option<Keyring>,
 }
 
 impl Forwarder {
@@ -85,7 +89,44 @@ impl Forwarder {
     pub fn new(ethertype: u16, routes: RouteTable, devices: Vec<Device>) -> Self {
         let (names, stats) = (vec![DeviceName::default(); devices.len()], ForwardStats::default());
         let unusable = UnusableHops::default();
-        Self { ethertype, routes, devices, names, unusable, stats, revision: 0 }
+        let keyring = None;
+        Self { ethertype, routes, devices, names, unusable, stats, revision: 0, keyring }
+    }
+
+    /// Has what this node says as a router signed, and what is said to it checked, with `keyring`.
+    /// What it forwards needs no key.
+    pub fn set_keyring(&mut self, keyring: Option<Keyring>) {
+        self.keyring = keyring;
+    }
+
+    /// Returns the keys of the cluster, if it has them.
+    pub const fn keyring(&self) -> Option<&Keyring> {
+        self.keyring.as_ref()
+    }
+
+    /// Returns the keys that frames for `node` are signed with, if this node asks that of it.
+    pub fn keyring_for(&self, node: NodeId) -> Option<&Keyring> {
+        self.keyring.as_ref().filter(|keyring| keyring.least(node.number()) > Mode::Off)
+    }
+
+    /// Returns `frame`, which says something outside connections, marked as authentic if the
+    /// cluster's key vouches for it (SPEC PRP-KEY-13).
+    ///
+    /// # Errors
+    /// Why it is not to be believed, where this node asks for protection of its sender.
+    pub fn authenticate<'a>(&self, frame: &Frame<'a>) -> Result<Frame<'a>, Refusal> {
+        let Some(keyring) = &self.keyring else { return Ok(*frame) };
+        match keyring.check(frame.packet_header(), frame.payload, frame.rest()) {
+            Ok(_) => Ok(frame.opened(frame.payload)),
+            // Anything may follow the payload of a frame that is not signed.
+            Err(_) if frame.crc_ok(CrcKey::NONE) => self.take_unsigned(frame, Refusal::Unsigned),
+            Err(why) => self.take_unsigned(frame, why),
+        }
+    }
+
+    fn take_unsigned<'a>(&self, frame: &Frame<'a>, why: Refusal) -> Result<Frame<'a>, Refusal> {
+        let is_asked = self.keyring_for(frame.head.network.src).is_some();
+        if is_asked { Err(why) } else { Ok(*frame) }
     }
 
     /// The node this is.

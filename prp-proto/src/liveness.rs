@@ -111,6 +111,12 @@ impl Session {
         }
     }
 
+    /// Has it go on by our number `own`, which is not 0 and which we have used for no other: probes
+    /// that were recorded before name none of ours (SPEC PRP-LIVE-6).
+    pub fn renumber(&mut self, own: u32) {
+        self.own = own;
+    }
+
     /// Sets whether this end has it for the other one's sake.
     pub fn set_passive(&mut self, is_passive: bool) {
         self.is_passive = is_passive;

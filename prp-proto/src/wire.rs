@@ -33,7 +33,7 @@ pub use frame::{Frame, FrameError, Head};
 pub use liveness::LivenessBlock;
 pub use network::NetworkHeader;
 pub use no_way::{DeviceName, NoWay};
-pub use node::{NodeBlock, NodeKind, sealed};
+pub use node::{NodeBlock, NodeKind, sealed, sealed_by};
 pub use options::{Offer, OfferError, Reliability, ReliabilitySet, VERSION};
 pub use part::Part;
 pub use pretty::Pretty;

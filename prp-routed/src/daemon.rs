@@ -3,6 +3,7 @@
 
 mod answers;
 mod devices;
+mod key;
 mod loader;
 mod reload;
 mod startup;
@@ -19,6 +20,7 @@ use nix::sys::time::TimeSpec;
 use prp_device::{Carrier, CpuContention};
 use prp_node::{DownHop, DownHops, limits};
 use prp_proto::addr::DeviceId;
+use prp_proto::forward::ForwardDrop;
 use prp_proto::hosts::renamed;
 use prp_proto::time::Instant;
 use socket2::SockRef;
@@ -34,6 +36,7 @@ use crate::rate_meter::{NAP, RateMeter};
 use crate::router::Router;
 use crate::settings::Settings;
 use crate::table::Table;
+use key::KeyFollower;
 use loader::{Loader, ReloadRequest};
 
 /// How often a router that is always busy does everything else.
@@ -61,6 +64,7 @@ pub struct Daemon {
     announced: DownHops,
     signals: SignalFd,
     loader: Loader,
+    key: KeyFollower,
     manager: ServiceManager,
     /// A device has found or lost its carrier.
     carrier_news: bool,
@@ -158,8 +162,10 @@ impl Daemon {
             return;
         }
         self.carrier_news = false;
-        for (device, mac, block) in std::mem::take(&mut self.router.probes) {
-            self.neighbours.receive(now, device, mac, &block);
+        for probe in std::mem::take(&mut self.router.probes) {
+            if !self.neighbours.receive(now, &probe) {
+                self.router.forwarder.stats_mut().drops.count(ForwardDrop::Replayed);
+            }
         }
         let down: Vec<bool> = self.router.links.iter().map(|link| !link.is_up()).collect();
         let up = |device: DeviceId| down.get(usize::from(device.0)).is_none_or(|down| !down);
@@ -211,7 +217,7 @@ impl Daemon {
     /// Sleeps until something happens, at most for `timeout`; whether there are chores.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         let read = PollFlags::POLLIN;
-        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.poll_fds.len() + 5);
+        let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(self.poll_fds.len() + 6);
         for (index, fd) in self.poll_fds.iter().enumerate() {
             let room =
                 if self.router.is_stalled(index) { PollFlags::POLLOUT } else { PollFlags::empty() };
@@ -223,6 +229,7 @@ impl Daemon {
         let others = fds.len();
         fds.push(PollFd::new(self.signals.as_fd(), read));
         fds.push(PollFd::new(self.loader.eventfd(), read));
+        fds.push(PollFd::new(self.key.eventfd(), read));
         fds.push(PollFd::new(self.carrier.as_fd(), read));
         fds.push(PollFd::new(self.service.eventfd(), read));
         match ppoll(&mut fds, timeout.map(TimeSpec::from_duration), None) {
@@ -261,6 +268,7 @@ impl Daemon {
             self.loaded(table, &requests);
             self.loader.read_again(&self.settings, &self.table.devices);
         }
+        self.follow_key();
         for event in self.service.events() {
             match event {
                 Event::Request(asked) => self.asked(now, asked),
@@ -291,6 +299,7 @@ impl Daemon {
     fn request_reload(&mut self, request: ReloadRequest) {
         if !request.dry_run {
             self.manager.reloading();
+            self.key.look();
         }
         self.loader.request_reload(request, &self.settings, &self.table.devices);
     }

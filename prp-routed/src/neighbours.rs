@@ -2,6 +2,7 @@
 //! before one that was dead is used again.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use prp_proto::addr::{DeviceId, LinkAddr, NodeId, StationAddr};
@@ -52,6 +53,17 @@ pub struct Neighbour {
     pause: Duration,
     /// When it may be used again.
     again: Option<Instant>,
+    /// What it has said last with the cluster's key; none if its last probe was not signed.
+    signed: Option<SignedProbe>,
+    /// Probes sent to it.
+    sent: u64,
+}
+
+/// The session of a signed probe and its number there (SPEC PRP-LIVE-6).
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+struct SignedProbe {
+    session: u32,
+    number: u64,
 }
 
 /// A probe that is due.
@@ -65,6 +77,23 @@ pub struct Probe {
     pub addr: LinkAddr,
     /// What it says.
     pub block: LivenessBlock,
+    /// Its number among those to this neighbour, which it has if it is signed.
+    pub number: u64,
+    /// The neighbour signs its own, so this one is to be signed as well.
+    pub is_signed: bool,
+}
+
+/// A probe that has come.
+#[derive(Copy, Clone, Debug)]
+pub struct ProbeReceived {
+    /// By which device.
+    pub device: DeviceId,
+    /// From which address.
+    pub addr: LinkAddr,
+    /// What it says.
+    pub block: LivenessBlock,
+    /// Its number, if the cluster's key vouches for it.
+    pub number: Option<u64>,
 }
 
 /// All of them.
@@ -72,14 +101,16 @@ pub struct Probe {
 pub struct Neighbours {
     settings: LivenessSettings,
     list: Vec<Neighbour>,
-    /// Numbers of sessions; they begin with the process's, so that one after a restart is another.
+    /// Numbers of sessions; they begin anywhere, so that one after a restart is another.
     next_number: u32,
 }
 
 impl Neighbours {
     /// None yet.
     pub fn new(settings: LivenessSettings) -> Self {
-        Self { settings, list: Vec::new(), next_number: std::process::id().wrapping_mul(1 << 12) }
+        // Seeded by the kernel: a probe that was recorded before a restart fits no session.
+        let next_number = RandomState::new().hash_one(std::process::id()) as u32;
+        Self { settings, list: Vec::new(), next_number }
     }
 
     /// All of them.
@@ -108,6 +139,8 @@ impl Neighbours {
                     has_stopped: false,
                     pause: Duration::ZERO,
                     again: None,
+                    signed: None,
+                    sent: 0,
                 },
             };
             neighbour.hop = hop;
@@ -124,33 +157,33 @@ impl Neighbours {
 
     fn session(&mut self, now: Instant) -> Option<Session> {
         let probes = self.settings.probes?;
-        self.next_number = self.next_number.wrapping_add(1).max(1);
-        Some(Session::new(probes, self.next_number, now))
+        Some(Session::new(probes, next(&mut self.next_number), now))
     }
 
-    /// A probe from a neighbour. One that we do not probe ourselves, since no route of ours uses
-    /// it, may reach others by us.
-    pub fn receive(
-        &mut self,
-        now: Instant,
-        device: DeviceId,
-        addr: LinkAddr,
-        block: &LivenessBlock,
-    ) {
+    /// A probe from a neighbour; whether it was taken. One that we do not probe ourselves, since no
+    /// route of ours uses it, may reach others by us.
+    pub fn receive(&mut self, now: Instant, probe: &ProbeReceived) -> bool {
+        let ProbeReceived { device, addr, block, number } = *probe;
         let is_sender = |n: &Neighbour| n.hop.device == device && n.hop.addr.covers(addr);
-        let Some(at) = self.list.iter().position(is_sender) else { return };
+        let Some(at) = self.list.iter().position(is_sender) else { return true };
+        if self.list[at].has_come_before(&block, number) {
+            return false;
+        }
         if self.list[at].session.is_none() {
             // Neither of the two needs one, and this may be the last of a session that has ended.
             if block.passive && !self.list[at].routes {
-                return;
+                return true;
             }
             self.list[at].session = self.session(now);
             let is_passive = !self.list[at].routes;
             self.list[at].session.iter_mut().for_each(|session| session.set_passive(is_passive));
         }
-        if let Some(session) = &mut self.list[at].session {
-            session.handle(now, block);
+        let neighbour = &mut self.list[at];
+        neighbour.signed = number.map(|number| SignedProbe { session: block.mine, number });
+        if let Some(session) = &mut neighbour.session {
+            session.handle(now, &block);
         }
+        true
     }
 
     /// Lets time and carriers act on `forwarder`. Gives the probes that are due to `send`, and the
@@ -163,16 +196,22 @@ impl Neighbours {
         mut send: impl FnMut(Probe),
         mut changed: impl FnMut(&Neighbour),
     ) {
-        for neighbour in &mut self.list {
+        let Self { settings, list, next_number } = self;
+        for neighbour in list {
             let NextHop { node, device, addr, .. } = neighbour.hop;
             if let Some(session) = &mut neighbour.session {
-                session.handle_timeout(now);
+                if session.handle_timeout(now) && neighbour.signed.is_some() {
+                    // What was recorded until now names another session of ours (PRP-LIVE-6).
+                    session.renumber(next(next_number));
+                }
                 let (up, stopped) = (LivenessState::Up, LivenessState::AdminDown);
                 neighbour.has_been_up |= session.state() == up;
                 neighbour.has_stopped |= session.state() == stopped;
                 neighbour.has_stopped &= session.state() != up;
                 while let Some(block) = session.poll(now) {
-                    send(Probe { to: node, device, addr, block });
+                    neighbour.sent += 1;
+                    let (number, is_signed) = (neighbour.sent, neighbour.signed.is_some());
+                    send(Probe { to: node, device, addr, block, number, is_signed });
                 }
             }
             if neighbour.session.as_ref().is_some_and(Session::is_over) {
@@ -181,7 +220,7 @@ impl Neighbours {
             }
             let before = neighbour.usable;
             let carrier = carrier(device);
-            neighbour.judge(now, carrier, self.settings.hold);
+            neighbour.judge(now, carrier, settings.hold);
             if neighbour.usable != before {
                 neighbour.changes += 1;
                 changed(neighbour);
@@ -196,7 +235,8 @@ impl Neighbours {
         self.list.iter().filter_map(|neighbour| {
             let NextHop { node, device, addr, .. } = neighbour.hop;
             let block = neighbour.session.as_ref()?.farewell();
-            Some(Probe { to: node, device, addr, block })
+            let (number, is_signed) = (neighbour.sent + 1, neighbour.signed.is_some());
+            Some(Probe { to: node, device, addr, block, number, is_signed })
         })
     }
 
@@ -210,7 +250,23 @@ impl Neighbours {
     }
 }
 
+/// The next number of a session.
+fn next(number: &mut u32) -> u32 {
+    *number = number.wrapping_add(1).max(1);
+    *number
+}
+
 impl Neighbour {
+    /// Whether a probe with this `number` says what was said before: by its number, or since the
+    /// session that is up is another one (SPEC PRP-LIVE-6).
+    fn has_come_before(&self, block: &LivenessBlock, number: Option<u64>) -> bool {
+        let (Some(number), Some(last)) = (number, self.signed) else { return false };
+        if last.session == block.mine {
+            return number <= last.number;
+        }
+        self.session.as_ref().is_some_and(|session| session.state() == LivenessState::Up)
+    }
+
     /// Whether it answers our probes, where it is probed.
     pub fn liveness(&self) -> Option<&'static str> {
         self.session.as_ref().map(|session| session.state().name())

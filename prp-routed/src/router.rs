@@ -18,13 +18,13 @@ use prp_proto::time::Instant;
 use prp_proto::token_bucket::TokenBucket;
 use prp_proto::wire::{
     EthernetHeader, Flags, Frame, HEADER_LEN, Head, LivenessBlock, NetworkHeader,
-    PACKET_HEADER_LEN, ResetBlock, TransportHeader, ethernet_source, sealed,
+    PACKET_HEADER_LEN, ResetBlock, TransportHeader, ethernet_source, sealed_by,
 };
 
 use crate::batch::Batch;
 use crate::kernel::Kernel;
 use crate::link::Link;
-use crate::neighbours::Probe;
+use crate::neighbours::{Probe, ProbeReceived};
 use crate::node_port::RouterNodePort;
 use crate::source_mismatches::SourceMismatches;
 
@@ -48,7 +48,7 @@ pub struct Router {
     /// What the kernel forwards by itself.
     pub kernel: Kernel,
     /// Probes of neighbours that have come: from which device and address.
-    pub probes: Vec<(DeviceId, LinkAddr, LivenessBlock)>,
+    pub probes: Vec<ProbeReceived>,
     /// Frames that come from elsewhere than prphosts has their source node.
     pub mismatches: SourceMismatches,
     batch: Batch,
@@ -252,7 +252,11 @@ impl Router {
             network: NetworkHeader { src: self.forwarder.local(), dst: probe.to },
             transport,
         };
-        let bytes = sealed(head, &[&probe.block.emit()]);
+        let asked = self.forwarder.keyring_for(probe.to);
+        let keyring = asked.or_else(|| self.forwarder.keyring().filter(|_| probe.is_signed));
+        let (block, number) = (probe.block.emit(), probe.number.to_be_bytes());
+        let number = keyring.map_or(&[][..], |_| &number);
+        let bytes = sealed_by(keyring, head, &[&block, number]);
         self.batch.push(probe.device, probe.addr, &bytes, &[]);
         self.flush();
     }
@@ -301,7 +305,7 @@ struct LinkContext<'a> {
     forwarder: &'a mut Forwarder,
     batch: &'a mut Batch,
     presence: &'a mut OwnReplies,
-    probes: &'a mut Vec<(DeviceId, LinkAddr, LivenessBlock)>,
+    probes: &'a mut Vec<ProbeReceived>,
     mismatches: &'a mut SourceMismatches,
 }
 
@@ -312,10 +316,10 @@ impl LinkContext<'_> {
         let outcome = self.forwarder.handle_packet(self.id, from, bytes);
         match outcome {
             Outcome::Forward(departure) => return Some(departure),
-            Outcome::Local(frame) => match LivenessBlock::of(&frame) {
-                Some(block) => self.probes.push((self.id, frame.from, block)),
-                None => self.presence.handle(self.now, self.forwarder, &frame, self.batch),
-            },
+            Outcome::Local(frame) if is_probe(&frame) => self.take_probe(&frame),
+            Outcome::Local(frame) => {
+                self.presence.handle(self.now, self.forwarder, &frame, self.batch);
+            }
             Outcome::Dropped(ForwardDrop::BadSource, Some(frame)) => {
                 // Every number of a UDP address is one of prphosts.
                 if let Some(from) = self.forwarder.routes().station(frame.from) {
@@ -334,10 +338,34 @@ impl LinkContext<'_> {
         None
     }
 
+    /// A probe of a neighbour: without a key where one is asked for it does nothing (SPEC
+    /// PRP-KEY-13).
+    fn take_probe(&mut self, frame: &Frame<'_>) {
+        let frame = match self.forwarder.authenticate(frame) {
+            Ok(frame) => frame,
+            Err(why) => return self.forwarder.stats_mut().drops.count(why.into()),
+        };
+        let Some(block) = LivenessBlock::of(&frame) else { return };
+        let number = LivenessBlock::number(frame.payload).filter(|_| frame.is_authentic());
+        if frame.is_authentic() && number.is_none() {
+            return self.forwarder.stats_mut().drops.count(ForwardDrop::Replayed);
+        }
+        let (device, addr) = (self.id, frame.from);
+        self.probes.push(ProbeReceived { device, addr, block, number });
+    }
+
     /// Puts what leaves by `egress` into the batch, with `rest` behind its headers.
     fn copy(&mut self, egress: &Egress, rest: &[u8]) {
         self.batch.push(egress.device, egress.to, egress.head(), rest);
     }
+}
+
+/// Whether `frame` is one between routers, if a key or its trailer vouches for it.
+fn is_probe(frame: &Frame<'_>) -> bool {
+    let ports = frame.head.transport;
+    frame.flags().contains(Flags::CTL)
+        && (ports.src_port, ports.dst_port) == (Port::CONTROL, Port::CONTROL)
+        && LivenessBlock::parse(frame.payload).is_some()
 }
 
 impl OwnReplies {

@@ -10,7 +10,8 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use prp_proto::addr::{NodeId, Port, PrpAddr};
 use prp_proto::endpoint::{ConnectionChange, EstablishedId};
 
-/// Local port, peer's node and port, whether the record is in use, our id, the peer's.
+/// Local port, peer's node and port, whether the record is in use and its connection has a key, our
+/// id, the peer's.
 const RECORD_LEN: usize = 16;
 
 /// Connections of one process that are recorded: 256 KiB of records, which the router's machine
@@ -19,6 +20,7 @@ const RECORD_LEN: usize = 16;
 pub const MAX_RECORDS: usize = 16_384;
 
 const IN_USE: u16 = 1;
+const PROTECTED: u16 = 2;
 
 /// A file for all records, for the router to read and a process to write. Its size is sealed.
 pub(super) fn make() -> io::Result<(LedgerReader, OwnedFd)> {
@@ -82,8 +84,9 @@ impl LedgerReader {
 }
 
 fn encode(established: &EstablishedId) -> [u8; RECORD_LEN] {
-    let EstablishedId { local, remote, own_id, peer_id } = established;
-    let halves = [local.number(), remote.node.number(), remote.port.number(), IN_USE];
+    let EstablishedId { local, remote, own_id, peer_id, is_protected } = established;
+    let flags = IN_USE | if *is_protected { PROTECTED } else { 0 };
+    let halves = [local.number(), remote.node.number(), remote.port.number(), flags];
     let mut record = [0; RECORD_LEN];
     for (place, half) in record[..8].as_chunks_mut::<2>().0.iter_mut().zip(halves) {
         *place = half.to_ne_bytes();
@@ -98,9 +101,15 @@ fn decode(record: &[u8; RECORD_LEN]) -> Option<EstablishedId> {
     let word = |at: usize| {
         u32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
     };
-    if half(6) != IN_USE {
+    let flags = half(6);
+    if flags & IN_USE == 0 {
         return None;
     }
-    let remote = PrpAddr::new(NodeId::new(half(2))?, Port::new(half(4)));
-    Some(EstablishedId { local: Port::new(half(0)), remote, own_id: word(8), peer_id: word(12) })
+    Some(EstablishedId {
+        local: Port::new(half(0)),
+        remote: PrpAddr::new(NodeId::new(half(2))?, Port::new(half(4))),
+        own_id: word(8),
+        peer_id: word(12),
+        is_protected: flags & PROTECTED != 0,
+    })
 }

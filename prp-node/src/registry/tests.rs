@@ -8,7 +8,13 @@ use super::*;
 
 fn established(n: u32) -> EstablishedId {
     let remote = PrpAddr::new(NodeId::new(7).unwrap(), Port::new(80));
-    EstablishedId { local: Port::new(n as u16), remote, own_id: n << 16, peer_id: !n }
+    EstablishedId {
+        local: Port::new(n as u16),
+        remote,
+        own_id: n << 16,
+        peer_id: !n,
+        is_protected: n % 2 == 0,
+    }
 }
 
 fn all(reader: &LedgerReader) -> Vec<EstablishedId> {

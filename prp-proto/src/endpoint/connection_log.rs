@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 
 use super::Endpoint;
 use crate::addr::{Port, PrpAddr};
-use crate::connection::Connection;
+use crate::connection::{Connection, Protection};
 use crate::event::ConnHandle;
 use crate::state::State;
 
@@ -20,6 +20,8 @@ pub struct EstablishedId {
     pub own_id: u32,
     /// The one the peer chose.
     pub peer_id: u32,
+    /// Its frames are protected with a key, so that the peer believes no reset without one.
+    pub is_protected: bool,
 }
 
 /// News of a connection, which is known by the number of its slot.
@@ -103,6 +105,7 @@ impl Endpoint {
             remote: conn.remote,
             own_id: conn.ids.local,
             peer_id: conn.ids.remote,
+            is_protected: conn.protection.as_deref().is_some_and(Protection::has_session),
         })
     }
 }

@@ -38,7 +38,7 @@ impl Refusal {
 /// Returns whether `frame`, which no connection has checked, seems to be of one that has a key:
 /// its request or answer says so, or what follows its payload is no CRC trailer with zeros as
 /// padding.
-fn is_keyed(frame: &Frame<'_>) -> bool {
+pub(crate) fn is_keyed(frame: &Frame<'_>) -> bool {
     if frame.flags().intersects(Flags::CREQ | Flags::CACK) {
         return wish(frame.payload).is_some_and(|(mode, _)| mode > Mode::Off);
     }

@@ -4,13 +4,15 @@
 
 use alloc::vec::Vec;
 
+use prp_key::Keyring;
+
 use super::{Flow, ForwardDrop, Forwarder};
 use crate::addr::{DeviceId, LinkAddr, MacAddr, NodeId, Port};
-use crate::endpoint::EstablishedId;
+use crate::endpoint::{EstablishedId, is_keyed};
 use crate::seq::{Seq, SeqWidth};
 use crate::wire::{
     EthernetHeader, Flags, Frame, Head, NetworkHeader, NodeBlock, NodeKind, ResetBlock,
-    ResetReason, TransportHeader, sealed,
+    ResetReason, TransportHeader, sealed_by,
 };
 
 /// A frame this node has to say.
@@ -44,6 +46,8 @@ pub fn answer(
     if transport.dst_port != Port::CONTROL {
         return None;
     }
+    // An echo is answered in any case; the answer is signed if it is (PRP-KEY-13).
+    let frame = &forwarder.authenticate(frame).unwrap_or(*frame);
     let asked = NodeBlock::of(frame).filter(|block| block.kind == NodeKind::Echo)?;
     let kind = match dropped {
         None => NodeKind::EchoReply,
@@ -60,14 +64,9 @@ pub fn answer(
         NodeKind::Unreachable => &why,
         _ => &[],
     };
-    let answer = build(
-        forwarder,
-        network.src,
-        Port::CONTROL,
-        transport.src_port,
-        Flags::CTL,
-        &[&block, rest],
-    )?;
+    let keyring = forwarder.keyring().filter(|_| frame.is_authentic());
+    let ports = (Port::CONTROL, transport.src_port);
+    let answer = build(forwarder, keyring, network.src, ports, Flags::CTL, &[&block, rest])?;
     Some(answer.back_to(frame.from))
 }
 
@@ -91,9 +90,11 @@ pub fn no_onward_route(
         id: request.receiver,
         stamp: u64::from(network.dst.number()),
     };
-    let (own, client) = (Port::CONTROL, transport.src_port);
+    let ports = (Port::CONTROL, transport.src_port);
     let why = forwarder.no_way(network.dst).emit();
-    let answer = build(forwarder, network.src, own, client, Flags::CTL, &[&block.emit(), &why])?;
+    let keyring = forwarder.keyring().filter(|_| is_keyed(frame));
+    let said = [&block.emit()[..], &why];
+    let answer = build(forwarder, keyring, network.src, ports, Flags::CTL, &said)?;
     Some(answer.back_to(frame.from))
 }
 
@@ -102,8 +103,9 @@ pub fn no_onward_route(
 pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
     let Head { network, transport, .. } = frame.head;
     let block = ResetBlock::owed_to(frame)?;
-    let (own, peer) = (transport.dst_port, transport.src_port);
-    let answer = build(forwarder, network.src, own, peer, Flags::RST, &[&block.emit()])?;
+    let ports = (transport.dst_port, transport.src_port);
+    let keyring = forwarder.keyring().filter(|_| is_keyed(frame));
+    let answer = build(forwarder, keyring, network.src, ports, Flags::RST, &[&block.emit()])?;
     Some(answer.back_to(frame.from))
 }
 
@@ -111,7 +113,8 @@ pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
 /// leads to the peer, and if that is on this node: see [`reset_here`].
 pub fn reset(forwarder: &Forwarder, established: &EstablishedId) -> Option<Answer> {
     let EstablishedId { local, remote, .. } = *established;
-    build(forwarder, remote.node, local, remote.port, Flags::RST, &[&aborted(established)])
+    let (keyring, ports) = (keyring_of(forwarder, established), (local, remote.port));
+    build(forwarder, keyring, remote.node, ports, Flags::RST, &[&aborted(established)])
 }
 
 /// As [`reset`], for a peer on this very node: the frame, for the loopback device.
@@ -122,7 +125,13 @@ pub fn reset_here(forwarder: &Forwarder, established: &EstablishedId) -> Vec<u8>
     let ethernet = Some(ethernet);
     let network = NetworkHeader { src: node, dst: node };
     let transport = header(local, remote.port, Flags::RST);
-    sealed(Head { ethernet, network, transport }, &[&aborted(established)])
+    let keyring = keyring_of(forwarder, established);
+    sealed_by(keyring, Head { ethernet, network, transport }, &[&aborted(established)])
+}
+
+/// What a reset of a connection is signed with, if its peer asks for that.
+fn keyring_of<'a>(forwarder: &'a Forwarder, established: &EstablishedId) -> Option<&'a Keyring> {
+    forwarder.keyring().filter(|_| established.is_protected)
 }
 
 fn aborted(established: &EstablishedId) -> [u8; ResetBlock::LEN] {
@@ -138,9 +147,9 @@ fn header(src: Port, dst: Port, flags: Flags) -> TransportHeader {
 
 fn build(
     forwarder: &Forwarder,
+    keyring: Option<&Keyring>,
     to: NodeId,
-    src_port: Port,
-    dst_port: Port,
+    (src_port, dst_port): (Port, Port),
     flags: Flags,
     payload: &[&[u8]],
 ) -> Option<Answer> {
@@ -159,5 +168,6 @@ fn build(
         network: NetworkHeader { src: local, dst: to },
         transport,
     };
-    Some(Answer { device: next.device, to: next.addr, bytes: sealed(head, payload) })
+    let bytes = sealed_by(keyring, head, payload);
+    Some(Answer { device: next.device, to: next.addr, bytes })
 }

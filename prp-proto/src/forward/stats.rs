@@ -1,5 +1,7 @@
 //! What a router has moved, and what it dropped and why.
 
+use prp_key::Refusal;
+
 use crate::reasons::drop_reasons;
 
 drop_reasons! {
@@ -27,8 +29,28 @@ drop_reasons! {
     AllDown = "all_down",
     /// Larger than what the next link takes.
     TooBig = "too_big",
+    /// It says something to this router, and the cluster key's tag is wrong.
+    BadTag = "bad_tag",
+    /// It says something to this router that has been said before.
+    Replayed = "replayed",
+    /// It says something to this router, signed with a secret that this router does not have.
+    UnknownKey = "unknown_key",
+    /// It says something to this router without the cluster's key.
+    Unsigned = "unsigned",
     /// The next link's queue was full, or the link lost it.
     SendFailed = "send_failed",
+}
+
+impl From<Refusal> for ForwardDrop {
+    fn from(why: Refusal) -> Self {
+        match why {
+            Refusal::BadTag => Self::BadTag,
+            Refusal::Replayed => Self::Replayed,
+            Refusal::UnknownKey => Self::UnknownKey,
+            // A router has no handshakes.
+            Refusal::Unsigned | Refusal::Busy => Self::Unsigned,
+        }
+    }
 }
 
 /// Counters of a router.

@@ -146,7 +146,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The bytes behind the payload: the trailer, and padding.
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    pub fn rest(&self) -> &'a [u8] {
         self.packet().get(PACKET_HEADER_LEN + self.payload.len()..).unwrap_or_default()
     }
 
@@ -157,12 +157,12 @@ impl<'a> Frame<'a> {
     }
 
     /// Returns whether a key vouches for it.
-    pub(crate) const fn is_authentic(&self) -> bool {
+    pub const fn is_authentic(&self) -> bool {
         self.authentic
     }
 
     /// Returns whether it ends as a frame that a cluster's key has signed does (SPEC PRP-KEY-13).
-    pub(crate) fn seems_signed(&self) -> bool {
+    pub fn seems_signed(&self) -> bool {
         let id = self.rest().first_chunk().map(|id| u32::from_be_bytes(*id));
         self.rest().len() >= TRAILER_BYTES && id.is_some_and(|id| (1..=0xffff).contains(&id))
     }

@@ -1,7 +1,6 @@
 //! Liveness blocks: the payload of CTL frames between the control ports of neighbours (SPEC
 //! PRP-LIVE-1).
 
-use super::crc::CrcKey;
 use super::frame::Frame;
 use super::reader::Reader;
 use super::transport::Flags;
@@ -64,7 +63,13 @@ impl LivenessBlock {
     /// The block `frame` carries, if it is a genuine CTL frame with one that has crossed no router.
     pub fn of(frame: &Frame<'_>) -> Option<Self> {
         let flags = frame.flags();
-        (flags.contains(Flags::CTL) && flags.hops() == 0 && frame.crc_ok(CrcKey::NONE))
+        (flags.contains(Flags::CTL) && flags.hops() == 0 && frame.is_whole())
             .then(|| Self::parse(frame.payload))?
+    }
+
+    /// The number of the probe behind the block `payload`, which a probe that is signed has (SPEC
+    /// PRP-LIVE-6).
+    pub fn number(payload: &[u8]) -> Option<u64> {
+        payload.get(Self::LEN..)?.first_chunk().map(|number| u64::from_be_bytes(*number))
     }
 }

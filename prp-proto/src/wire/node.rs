@@ -3,6 +3,8 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use prp_key::{Keyring, TRAILER_BYTES};
+
 use super::crc::{CrcKey, checksum, packet_header};
 use super::frame::{Frame, Head};
 use super::reader::Reader;
@@ -131,17 +133,29 @@ impl NodeBlock {
 ///
 /// # Panics
 /// If the payload is longer than 65535 bytes.
-pub fn sealed(mut head: Head, payload: &[&[u8]]) -> Vec<u8> {
+pub fn sealed(head: Head, payload: &[&[u8]]) -> Vec<u8> {
+    sealed_by(None, head, payload)
+}
+
+/// As [`sealed`], but signed with `keyring` in place of the trailer, if there is one (SPEC
+/// PRP-KEY-13).
+///
+/// # Panics
+/// If the payload is longer than 65535 bytes.
+pub fn sealed_by(keyring: Option<&Keyring>, mut head: Head, payload: &[&[u8]]) -> Vec<u8> {
     let len: usize = payload.iter().map(|p| p.len()).sum();
     assert!(len <= usize::from(u16::MAX), "no payload is longer");
     head.transport.len = len as u16;
     let bytes = head.emit();
     let begin = if head.ethernet.is_some() { 0 } else { super::ETHERNET_LEN };
-    let mut frame = Vec::with_capacity(bytes.len() + len + super::CRC_LEN);
+    let mut frame = Vec::with_capacity(bytes.len() + len + TRAILER_BYTES);
     frame.extend_from_slice(&bytes[begin..]);
     let payload_at = frame.len();
     payload.iter().for_each(|piece| frame.extend_from_slice(piece));
-    let trailer = checksum(CrcKey::NONE, packet_header(&bytes), [&frame[payload_at..], &[]]);
-    frame.extend_from_slice(&trailer);
+    let (header, payload) = (packet_header(&bytes), &frame[payload_at..]);
+    match keyring {
+        Some(keyring) => frame.extend(keyring.sign(header, payload)),
+        None => frame.extend(checksum(CrcKey::NONE, header, [payload, &[]])),
+    }
     frame
 }

@@ -1,5 +1,6 @@
 //! What the daemon answers to those who ask.
 
+use prp_proto::key::Keyring;
 use prp_proto::time::Instant;
 
 use super::Daemon;
@@ -60,11 +61,17 @@ impl Daemon {
         self.neighbours.iter().map(line).collect()
     }
 
+    /// What is to be mended, in words.
+    fn troubles(&mut self, now: Instant) -> Vec<String> {
+        let mismatches: Vec<_> = self.router.mismatches.describe(now, &self.table).collect();
+        let oversized = report::oversized(self.router.forwarder.stats());
+        let of_devices = self.troubles.iter().cloned();
+        of_devices.chain(self.key.problem.clone()).chain(oversized).chain(mismatches).collect()
+    }
+
     fn status(&mut self, now: Instant) -> report::Status {
         let hosts = self.table.file.hosts();
         let node = self.table.routes.local();
-        let mismatches: Vec<_> = self.router.mismatches.describe(now, &self.table).collect();
-        let oversized = report::oversized(self.router.forwarder.stats());
         report::Status {
             node: node.number(),
             name: hosts.name(node).map(str::to_owned),
@@ -76,7 +83,8 @@ impl Daemon {
             reloads: self.reloads,
             last_error: self.last_error.clone(),
             last_error_fix: self.last_error_fix.clone(),
-            troubles: self.troubles.iter().cloned().chain(oversized).chain(mismatches).collect(),
+            troubles: self.troubles(now),
+            key_id: self.router.forwarder.keyring().map(Keyring::used_id),
             kernel_forwarding: self.router.kernel.status(),
             processes: self.service.processes(),
             devices: report::devices(&mut self.router),

@@ -14,6 +14,7 @@ use prp_proto::forward::Forwarder;
 use tracing::{info, warn};
 
 use super::Daemon;
+use super::key::KeyFollower;
 use super::loader::Loader;
 use crate::clock::Clock;
 use crate::exporter::Exporter;
@@ -54,6 +55,7 @@ impl Daemon {
         // 5. Threads, and the programs that wait for the router.
         daemon.check_reload();
         daemon.service.start(service)?;
+        daemon.key.start()?;
         if let Some(exporter) = exporter {
             exporter.serve(dir, daemon.table.routes.local())?;
         }
@@ -100,6 +102,7 @@ impl Daemon {
             announced: DownHops::default(),
             signals,
             loader: Loader::new()?,
+            key: KeyFollower::new()?,
             manager,
             carrier_news: true,
             troubles: Vec::new(),
@@ -107,6 +110,8 @@ impl Daemon {
             last_error: None,
             last_error_fix: None,
         };
+        let keyring = daemon.key.read();
+        daemon.set_keyring(keyring);
         let devices = daemon.table.devices.clone();
         daemon.open_links(&devices)?;
         daemon.follow_devices();

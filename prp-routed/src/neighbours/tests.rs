@@ -33,6 +33,11 @@ fn node(n: u16) -> NodeId {
     NodeId::new(n).unwrap()
 }
 
+/// A probe that nobody has signed.
+fn unsigned(device: DeviceId, addr: LinkAddr, block: LivenessBlock) -> ProbeReceived {
+    ProbeReceived { device, addr, block, number: None }
+}
+
 impl Bench {
     fn new() -> Self {
         let hosts = Hosts::parse(HOSTS.as_bytes()).unwrap();
@@ -77,7 +82,7 @@ impl Bench {
                 session.set_passive(self.passive);
                 while let Some(block) = session.poll(self.now) {
                     if answering.contains(number) && carrier[usize::from(device.0)] {
-                        self.neighbours.receive(self.now, device, mac.into(), &block);
+                        self.neighbours.receive(self.now, &unsigned(device, mac.into(), block));
                     }
                 }
             }
@@ -112,7 +117,7 @@ impl Bench {
         let goodbye = self.peers.iter().find(|(n, _)| *n == number).unwrap().1.farewell();
         self.answering.retain(|n| *n != number);
         let (device, mac) = (DeviceId(number - 2), MacAddr([2, 0, 0, 0, 0, number as u8]));
-        self.neighbours.receive(self.now, device, mac.into(), &goodbye);
+        self.neighbours.receive(self.now, &unsigned(device, mac.into(), goodbye));
     }
 
     /// Router `number` starts.
@@ -264,12 +269,8 @@ fn receive__from_each_udp_port_of_the_neighbour() {
     let config = LivenessSettings::default().probes.unwrap();
     let block = Session::new(config, 7, Instant::ZERO).poll(Instant::ZERO).expect("a probe");
     let LinkAddr::Udp { peer, port } = hosts.udp_addrs(node(2))[0].1 else { panic!("over UDP") };
-    neighbours.receive(
-        Instant::ZERO,
-        DeviceId(0),
-        LinkAddr::Udp { peer, port: port + 127 },
-        &block,
-    );
+    let from = LinkAddr::Udp { peer, port: port + 127 };
+    neighbours.receive(Instant::ZERO, &unsigned(DeviceId(0), from, block));
     let states: Vec<_> = neighbours.iter().map(|n| (n.hop.node.number(), n.liveness())).collect();
     assert_eq!(states, [(2, Some("init")), (3, Some("down"))]);
 }
@@ -321,7 +322,7 @@ impl UdpBench {
             while let Some(block) = peer.poll(*now) {
                 let from = StationAddr::Udp(SocketAddr::new(*ip, UDP_PORT));
                 let from = forwarder.routes().link_addr(from).expect("it has a line");
-                neighbours.receive(*now, DeviceId(0), from, &block);
+                neighbours.receive(*now, &unsigned(DeviceId(0), from, block));
             }
         }
         *now = *now + MS;
@@ -362,5 +363,84 @@ fn follow__neighbours_are_known_by_their_addresses_and_not_by_numbers() {
             states.map(|n| (n.hop.node.number(), n.liveness(), n.changes)).collect();
         states.sort_unstable();
         assert_eq!(states, [(2, Some("up"), 0), (3, Some("down"), 1), (4, Some("up"), 0)]);
+    }
+}
+
+/// A neighbour whose probes are signed, and each of them as it was recorded.
+struct SignedPeer {
+    session: Session,
+    sent: u64,
+    recorded: Vec<ProbeReceived>,
+}
+
+impl SignedPeer {
+    fn new(number: u32, now: Instant) -> Self {
+        let config = LivenessSettings::default().probes.unwrap();
+        Self { session: Session::new(config, number, now), sent: 0, recorded: Vec::new() }
+    }
+
+    /// Lets a millisecond pass in which `bench` hears it, if it lives.
+    fn step(&mut self, bench: &mut Bench, lives: bool) {
+        let mut sent = Vec::new();
+        let Bench { neighbours, forwarder, now, .. } = bench;
+        neighbours.poll(*now, forwarder, |_| true, |probe| sent.push(probe), |_| ());
+        for probe in sent.iter().filter(|probe| probe.to.number() == 2 && lives) {
+            self.session.handle(*now, &probe.block);
+        }
+        self.session.handle_timeout(*now);
+        while let Some(block) = self.session.poll(*now).filter(|_| lives) {
+            self.sent += 1;
+            let addr = MacAddr([2, 0, 0, 0, 0, 2]).into();
+            let probe = ProbeReceived { device: DeviceId(0), addr, block, number: Some(self.sent) };
+            assert!(neighbours.receive(*now, &probe));
+            self.recorded.push(probe);
+        }
+        *now = *now + MS;
+    }
+}
+
+fn liveness_of_2(bench: &Bench) -> Option<&'static str> {
+    bench.neighbours.iter().find(|n| n.hop.node.number() == 2).and_then(Neighbour::liveness)
+}
+
+/// PRP-LIVE-6: who records the probes of a neighbour cannot make it seem alive.
+#[test]
+fn receive__recorded_probes_keep_no_session_up_and_bring_none_up() {
+    let mut bench = Bench::new();
+    let mut before = SignedPeer::new(2, Instant::ZERO);
+    (0..4000).for_each(|_| before.step(&mut bench, true));
+    assert_eq!(liveness_of_2(&bench), Some("up"));
+    // It is killed, and another one comes in its place once its silence was noticed.
+    (0..1000).for_each(|_| before.step(&mut bench, false));
+    let mut peer = SignedPeer::new(77, bench.now);
+    (0..4000).for_each(|_| peer.step(&mut bench, true));
+    assert_eq!(liveness_of_2(&bench), Some("up"));
+    for at in 0..4000 {
+        for recorded in [&before.recorded, &peer.recorded] {
+            bench.neighbours.receive(bench.now, &recorded[at % recorded.len()]);
+        }
+        peer.step(&mut bench, false);
+        assert!(at < 400 || liveness_of_2(&bench) != Some("up"), "after {at} ms");
+    }
+}
+
+/// PRP-LIVE-6: nor can they end the session of one that lives, also those of before its restart.
+#[test]
+fn receive__recorded_probes_end_no_session() {
+    let mut bench = Bench::new();
+    let mut before = SignedPeer::new(2, Instant::ZERO);
+    (0..2000).for_each(|_| before.step(&mut bench, true));
+    let mut goodbye = *before.recorded.last().expect("it has probed");
+    goodbye.block = before.session.farewell();
+    goodbye.number = Some(before.sent + 1);
+    assert!(bench.neighbours.receive(bench.now, &goodbye));
+    let mut peer = SignedPeer::new(77, bench.now);
+    (0..4000).for_each(|_| peer.step(&mut bench, true));
+    assert_eq!(liveness_of_2(&bench), Some("up"));
+    let recorded = [&before.recorded[..], &[goodbye], &peer.recorded].concat();
+    for probe in recorded {
+        assert!(!bench.neighbours.receive(bench.now, &probe), "{probe:?}");
+        peer.step(&mut bench, true);
+        assert_eq!(liveness_of_2(&bench), Some("up"));
     }
 }

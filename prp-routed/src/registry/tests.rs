@@ -38,7 +38,13 @@ fn process_with(registry: &mut ProcessRegistry, user: u32, ports: &[u16]) -> Reg
 fn fill(ledger: &Ledger, ports: &[u16]) {
     let remote = PrpAddr::new(NodeId::new(7).unwrap(), Port::new(80));
     for (slot, port) in ports.iter().enumerate() {
-        let established = EstablishedId { local: Port::new(*port), remote, own_id: 5, peer_id: 6 };
+        let established = EstablishedId {
+            local: Port::new(*port),
+            remote,
+            own_id: 5,
+            peer_id: 6,
+            is_protected: false,
+        };
         ledger.note(ConnectionChange::Enter(slot, established));
     }
 }

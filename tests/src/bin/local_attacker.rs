@@ -217,7 +217,13 @@ impl Attack {
             let Some(ledger) = self.registered() else { continue };
             for slot in 0..MAX_RECORDS {
                 let local = Port::new(20_000 + slot as u16);
-                let established = EstablishedId { local, remote, own_id: n as u32 + 1, peer_id: 7 };
+                let established = EstablishedId {
+                    local,
+                    remote,
+                    own_id: n as u32 + 1,
+                    peer_id: 7,
+                    is_protected: false,
+                };
                 ledger.1.note(ConnectionChange::Enter(slot, established));
             }
             made += 1;

@@ -32,7 +32,11 @@ fn state_of(endpoint: &Endpoint, conn: ConnHandle) -> String {
 }
 
 /// Gives `frame` to the endpoint that it goes to; why it was dropped.
-fn give_frame(pair: &mut Pair, direction: Direction, frame: &[u8]) -> Option<DropReason> {
+pub(super) fn give_frame(
+    pair: &mut Pair,
+    direction: Direction,
+    frame: &[u8],
+) -> Option<DropReason> {
     let now = pair.time;
     let endpoint = &mut pair.receiver(direction).endpoint;
     match endpoint.handle_frame(now, DeviceId(0), frame, None) {
