@@ -88,6 +88,8 @@ local KINDS = {
     [20] = "too big", [24] = "liveness",
 }
 local LIVENESS_STATES = { [0] = "admin-down", [1] = "down", [2] = "init", [3] = "up" }
+local SEAL = 2
+local MODES = { [0] = "off", [1] = "sign", [SEAL] = "seal" }
 local CRC_STATES = { [0] = "wrong", [1] = "right", [2] = "not verified" }
 
 local f = prp.fields
@@ -134,6 +136,12 @@ field("options.option", ProtoField.bytes, "Option")
 field("options.option.type", ProtoField.uint8, "Type", base.DEC)
 field("options.option.length", ProtoField.uint8, "Length", base.DEC)
 field("options.option.value", ProtoField.bytes, "Value")
+field("options.key.version", ProtoField.uint8, "Version", base.DEC)
+field("options.key.mode", ProtoField.uint8, "Mode", base.DEC, MODES)
+field("options.key.id", ProtoField.uint16, "Id of the secret", base.DEC)
+field("options.key.public", ProtoField.bytes, "Public key")
+field("options.key.nonce", ProtoField.bytes, "Nonce")
+field("options.key.tag", ProtoField.bytes, "Tag")
 
 field("control.kind", ProtoField.uint8, "Kind", base.DEC, KINDS)
 field("control.flags", ProtoField.uint8, "Flags", base.HEX)
@@ -181,10 +189,18 @@ field("liveness.yours", ProtoField.uint32, "Number of the receiver", base.DEC)
 field("liveness.interval", ProtoField.uint32, "Interval of the sender, us", base.DEC)
 field("liveness.least", ProtoField.uint32, "Least interval it takes, us", base.DEC)
 
+field("liveness.number", ProtoField.uint64, "Number of the probe", base.DEC)
+
 field("reserved", ProtoField.bytes, "Reserved")
 field("unknown", ProtoField.bytes, "Unknown bytes")
 field("crc", ProtoField.uint32, "CRC-32 trailer", base.HEX)
 field("crc.status", ProtoField.uint8, "CRC-32 trailer is", base.DEC, CRC_STATES)
+field("key.mode", ProtoField.uint8, "Protection by the cluster key", base.DEC, MODES)
+field("key.id", ProtoField.uint32, "Id of the secret", base.DEC)
+field("key.epoch", ProtoField.uint8, "Epoch of its keys, low 8 bits", base.DEC)
+field("key.frame", ProtoField.uint24, "Frame of the epoch", base.DEC)
+field("key.tag", ProtoField.bytes, "Tag")
+field("key.sealed", ProtoField.bytes, "Sealed bytes")
 field("padding", ProtoField.bytes, "Padding")
 field("analysis.missing", ProtoField.uint32, "Segments missing before this one", base.DEC)
 field("analysis.sent_in", ProtoField.framenum, "Seen before in frame")
@@ -252,7 +268,7 @@ local function granted(conversation, h, block)
         stream = own and current or new_stream()
     end
     conversation.current = stream
-    stream.granted, stream.crc = true, block.crc or false
+    stream.granted, stream.crc, stream.key = true, block.crc or false, block.key
     stream.width = block.classic and 16 or 20
     if not block.classic then side_of(stream, h.to).id = block.answers end
     return stream
@@ -379,6 +395,18 @@ local function add_bits(item, range, names)
     for _, name in ipairs(names) do item:add(f[name], range) end
 end
 
+-- The option of the cluster key, which is the last one (PRP-KEY-4).
+local KEY_OPTION, KEY_OPTION_LEN = 1, 68
+
+local function key_option(r, block)
+    block.unknown = r:take("options.key.version", 1) ~= 1 or block.unknown
+    local mode, id = r:take("options.key.mode", 1), r:take("options.key.id", 2)
+    r:take("options.key.public", 32)
+    r:take("options.key.nonce", 16)
+    r:take("options.key.tag", 16)
+    if mode > 0 then block.key = { mode = mode, id = id } end
+end
+
 local function offer_block(r)
     local block = { kind = "options" }
     block.version = r:take("options.version", 1)
@@ -403,11 +431,15 @@ local function offer_block(r)
         local tree, whole = r.tree, r:left()
         if whole > 2 then whole = math.min(whole, 2 + r.tvb(r.at + 1, 1):uint()) end
         r.tree = tree:add(f["options.option"], r.tvb(r.at, whole))
-        r:take("options.option.type", 1)
+        local kind = r:take("options.option.type", 1)
         local length = r:take("options.option.length", 1)
-        r:take("options.option.value", length)
+        if kind == KEY_OPTION and length == KEY_OPTION_LEN then
+            key_option(r, block)
+        else
+            r:take("options.option.value", length)
+            block.unknown = true
+        end
         r.tree = tree
-        block.unknown = true
     end
     -- PRP-OPT-6.
     block.bad = r.short or block.version == 0 or block.id == 0 or block.largest < 64
@@ -415,8 +447,9 @@ local function offer_block(r)
     for at, name in ipairs(POLICIES) do
         if is_set(policies, 2 ^ (at - 1)) then table.insert(offered, name) end
     end
-    block.text = string.format("%s%s Win=%d Max=%d", table.concat(offered, "/"),
-        block.crc and " CRC" or "", block.window, block.largest)
+    local key = block.key and " " .. (MODES[block.key.mode] or "?") .. " key " .. block.key.id
+    block.text = string.format("%s%s Win=%d Max=%d%s", table.concat(offered, "/"),
+        block.crc and " CRC" or "", block.window, block.largest, key or "")
     return block
 end
 
@@ -507,6 +540,22 @@ local function control_block(r, peer_first)
     return block
 end
 
+-- A control block of which all but the ids is encrypted (PRP-KEY-10).
+local function sealed_block(r)
+    local block = { kind = "control" }
+    local kind = r:take("control.kind", 1)
+    block.flags = r:take("control.flags", 1)
+    r:take("control.count", 1)
+    r:take("control.number", 1)
+    block.to = r:take("control.to", 4)
+    if kind == 2 then block.from = r:take("control.from", 4) end
+    r:rest("key.sealed")
+    block.text = (KINDS[kind] or "?") .. " sealed"
+    block.unknown = kind < 1 or kind > 5
+    block.bad = r.short or block.unknown
+    return block
+end
+
 -- What goes between control ports (PRP-NODE-1, PRP-LIVE-1).
 local function node_block(r)
     local block = { kind = "node" }
@@ -519,6 +568,8 @@ local function node_block(r)
         for _, name in ipairs({ "mine", "yours", "interval", "least" }) do
             r:take("liveness." .. name, 4)
         end
+        -- One that is signed (PRP-LIVE-6).
+        if r:left() >= 8 then r:take("liveness.number", 8) end
         block.unknown = LIVENESS_STATES[state] == nil
         block.dropped = block.unknown
         block.text = "liveness " .. (LIVENESS_STATES[state] or state)
@@ -556,12 +607,14 @@ local function block_title(h)
 end
 
 -- Adds the payload to the tree and returns what it says.
-local function payload_block(h, tvb, tree, peer_first)
+local function payload_block(h, tvb, tree, peer_first, key)
     local title, parse = block_title(h)
+    local is_sealed = key and key.mode == SEAL
     if not title then
-        if tvb then tree:add(f.data, tvb()) end
+        if tvb then tree:add(is_sealed and f["key.sealed"] or f.data, tvb()) end
         return {}
     end
+    if is_sealed and parse == control_block then parse = sealed_block end
     if not tvb then
         -- A request or grant of a classic peer (PRP-OPT-1); no other block may be empty.
         local classic = is_set(h.flags, CREQ + CACK) and not is_set(h.flags, RST)
@@ -582,6 +635,9 @@ end
 
 -- Headers of 4 and 12 bytes (paper 2.4 and 2.5).
 local HEADER_LEN, CRC_LEN = 16, 4
+
+-- The counter or the id of a secret, and the tag (PRP-KEY-9, PRP-KEY-13).
+local KEY_TRAILER_LEN = 20
 
 local function flag_text(flags)
     local names = {}
@@ -634,10 +690,10 @@ end
 -- The ids a trailer is made under: false if the frame has none, nil if that is not known
 -- (PRP-CRC-1, PRP-CRC-3).
 local function crc_key(h, block, stream)
-    if block.classic then return false end
+    if block.classic or h.signed then return false end
     if h.for_node or is_set(h.flags, CREQ + CACK + RST) then return string.rep("\0", 8) end
     if not stream or stream.crc == nil then return nil end
-    if not stream.crc then return false end
+    if not stream.crc or stream.key then return false end
     local from, to = side_of(stream, h.from).id, side_of(stream, h.to).id
     if not from or not to then return nil end
     return be32(from) .. be32(to)
@@ -662,8 +718,45 @@ local function crc_state(tvb, h, key)
     return tvb(at, CRC_LEN):uint() == checksum(tvb, h, key) and 1 or 0
 end
 
+-- The id of the secret that has signed a frame outside connections, if one has (PRP-KEY-13).
+local function signed_with(tvb, h)
+    local at = HEADER_LEN + h.len
+    local outside = h.for_node or is_set(h.flags, RST)
+    if not outside or tvb:len() - at < KEY_TRAILER_LEN then return nil end
+    local id = tvb(at, 4):uint()
+    if id == 0 or id > 0xffff then return nil end
+    return id ~= checksum(tvb, h, string.rep("\0", 8)) and id or nil
+end
+
+-- The protection of a frame of a connection, as the answer to its request has agreed on it.
+local function agreed(h)
+    if h.for_node or is_set(h.flags, CREQ + CACK + RST) then return nil end
+    local current = conversation_of(h).current
+    return current and current.key
+end
+
+-- Adds what protects a frame; where it ends.
+local function add_key_trailer(tvb, tree, h, info)
+    local at, key = HEADER_LEN + h.len, info.key
+    tree:add(f["key.mode"], key.mode):set_generated()
+    if tvb:len() < at + KEY_TRAILER_LEN then
+        if not info.signed then tree:add(f["key.id"], key.id):set_generated() end
+        return at
+    end
+    if info.signed then
+        tree:add(f["key.id"], tvb(at, 4))
+    else
+        tree:add(f["key.id"], key.id):set_generated()
+        tree:add(f["key.epoch"], tvb(at, 1))
+        tree:add(f["key.frame"], tvb(at + 1, 3))
+    end
+    tree:add(f["key.tag"], tvb(at + 4, 16))
+    return at + KEY_TRAILER_LEN
+end
+
 local function add_trailer(tvb, tree, h, info)
     local at = HEADER_LEN + h.len
+    if info.key then at = add_key_trailer(tvb, tree, h, info) end
     if info.crc and tvb:len() >= at + CRC_LEN then
         tree:add(f.crc, tvb(at, CRC_LEN))
         at = at + CRC_LEN
@@ -757,7 +850,12 @@ local function packet(tvb, pinfo, root)
     local info = infos[tvb:offset()]
     local peer_first = info and info.peer_first
     if not info and not h.for_node then peer_first = first_of_peer(h) end
-    local block = payload_block(h, payload, tree, peer_first)
+    h.signed = signed_with(tvb, h)
+    local key = h.signed and { mode = 1, id = h.signed }
+    if not key then
+        if info then key = info.key else key = agreed(h) end
+    end
+    local block = payload_block(h, payload, tree, peer_first, key)
     if not info then
         local stream
         h.crc_state = crc_state(tvb, h, crc_key(h, block))
@@ -770,7 +868,7 @@ local function packet(tvb, pinfo, root)
             h.crc_state = crc_state(tvb, h, crc_key(h, block, stream))
         end
         info = learn(h, block, stream)
-        info.from, info.peer_first = h.from, peer_first
+        info.from, info.peer_first, info.key, info.signed = h.from, peer_first, key, h.signed
         info.data = h.takes_number and { offset = tvb:offset() + HEADER_LEN, len = h.len }
         infos[tvb:offset()] = info
     end
@@ -855,13 +953,13 @@ local function messages(tvb, pinfo, root)
 end
 
 -- How long the packet at `at` is. A datagram has one packet (PRP-UDP-1), but captures of the sender
--- have the train that it gave to its kernel (PRP-UDP-6). With a trailer or without, the header of
--- the next packet has the same nodes.
+-- have the train that it gave to its kernel (PRP-UDP-6). With a trailer of either kind or without,
+-- the header of the next packet has the same nodes.
 local function packet_len(tvb, at)
     local left = tvb:len() - at
     if left < HEADER_LEN then return left end
     local whole = HEADER_LEN + tvb(at + 10, 2):uint()
-    for _, len in ipairs({ whole, whole + CRC_LEN }) do
+    for _, len in ipairs({ whole, whole + CRC_LEN, whole + KEY_TRAILER_LEN }) do
         local next_at = at + len
         if left - len >= HEADER_LEN and tvb:raw(next_at, 4) == tvb:raw(at, 4)
             and HEADER_LEN + tvb(next_at + 10, 2):uint() <= left - len then

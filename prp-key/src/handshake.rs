@@ -86,6 +86,30 @@ pub fn wish(block: &[u8]) -> Option<(Mode, u16)> {
     Offer::read(block).ok().map(|(offer, ..)| (offer.mode, offer.key_id))
 }
 
+/// Checks that a member has made the request with this header and block of options; the id of the
+/// secret.
+///
+/// # Errors
+/// No member whose secret is in `keyring` has.
+pub fn check_request(keyring: &Keyring, header: &Header, block: &[u8]) -> Result<u16, Refusal> {
+    read_request(keyring, &without_hops(header), block).map(|(_, key)| key.id)
+}
+
+/// Checks that a member has made the answer with this header and block of options to the request
+/// `asked`, its header and its block; the id of the secret.
+///
+/// # Errors
+/// No member whose secret is in `keyring` has.
+pub fn check_answer(
+    keyring: &Keyring,
+    (asked_header, asked): (&Header, &[u8]),
+    (header, block): (&Header, &[u8]),
+) -> Result<u16, Refusal> {
+    let asked_header = without_hops(asked_header);
+    let (_, key) = read_answer(keyring, (&asked_header, asked), (&without_hops(header), block))?;
+    Ok(key.id)
+}
+
 /// A process that has the cluster's key.
 ///
 /// It makes one key for Diffie-Hellman when it begins, which only its memory has, and one secret
@@ -172,7 +196,7 @@ impl<C: Cipher> Member<C> {
     /// # Errors
     /// Why the request is to be dropped.
     pub fn check_request(&self, header: &Header, block: &[u8]) -> Result<(), Refusal> {
-        read_request(&self.keyring, &without_hops(header), block).map(|_| ())
+        check_request(&self.keyring, header, block).map(drop)
     }
 
     /// Checks the request `asked`, its header and its block of options, and adds to the block of
@@ -226,11 +250,10 @@ impl<C: Cipher> Member<C> {
         (header, block): (&Header, &[u8]),
     ) -> Result<Session<C>, Refusal> {
         let header = without_hops(header);
-        let (theirs, unsigned, tag) = Offer::read(block)?;
         let (ours, ..) = Offer::read(&asked.block)?;
-        let key = self.keyring.find(theirs.key_id).ok_or(Refusal::UnknownKey)?;
-        let pieces = [&asked.header[..], &asked.block, &header, unsigned];
-        if theirs.key_id != ours.key_id || !schedule::is_code(&key.answer, &pieces, tag) {
+        let said = (&asked.header, &asked.block[..]);
+        let (theirs, key) = read_answer(&self.keyring, said, (&header, block))?;
+        if theirs.key_id != ours.key_id {
             return Err(Refusal::BadTag);
         }
         if theirs.mode < ours.mode.max(Mode::Sign) {
@@ -263,6 +286,22 @@ fn read_request<'a>(
     let (theirs, unsigned, tag) = Offer::read(block)?;
     let key = keyring.find(theirs.key_id).ok_or(Refusal::UnknownKey)?;
     if schedule::is_code(&key.request, &[header, unsigned], tag) {
+        Ok((theirs, key))
+    } else {
+        Err(Refusal::BadTag)
+    }
+}
+
+/// The offer of the answer with this header and block of options, and the key it names, if a member
+/// has made it for the request `asked`.
+fn read_answer<'a>(
+    keyring: &'a Keyring,
+    (asked_header, asked): (&Header, &[u8]),
+    (header, block): (&Header, &[u8]),
+) -> Result<(Offer, &'a ClusterKey), Refusal> {
+    let (theirs, unsigned, tag) = Offer::read(block)?;
+    let key = keyring.find(theirs.key_id).ok_or(Refusal::UnknownKey)?;
+    if schedule::is_code(&key.answer, &[asked_header, asked, header, unsigned], tag) {
         Ok((theirs, key))
     } else {
         Err(Refusal::BadTag)

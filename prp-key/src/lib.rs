@@ -55,7 +55,10 @@ mod testing;
 
 pub use cipher::{Aes128Gcm, CIPHER_KEY_BYTES, CIPHER_NONCE_BYTES, Cipher, TAG_BYTES, Tag};
 pub use file::{EditError, Key, KeyFile, MAX_KEYS, ParseError};
-pub use handshake::{Asked, MAX_PAIRS, Member, Nonce, OPTION_BYTES, OPTION_TYPE, Seed, wish};
+pub use handshake::{
+    Asked, MAX_PAIRS, Member, Nonce, OPTION_BYTES, OPTION_TYPE, Seed, check_answer, check_request,
+    wish,
+};
 pub use keyring::Keyring;
 pub use mode::Mode;
 pub use refusal::Refusal;

@@ -36,7 +36,7 @@ pub use no_way::{DeviceName, NoWay};
 pub use node::{NodeBlock, NodeKind, sealed, sealed_by};
 pub use options::{Offer, OfferError, Reliability, ReliabilitySet, VERSION};
 pub use part::Part;
-pub use pretty::Pretty;
+pub use pretty::{Pretty, SealedFrame};
 pub use reset::{ResetBlock, ResetReason};
 pub use train_test::TrainTest;
 pub use transport::{Flags, TransportHeader};

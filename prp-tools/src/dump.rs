@@ -5,6 +5,7 @@ mod filter;
 mod follow;
 mod live;
 mod packet;
+mod protection;
 mod reader;
 mod sink;
 mod train;
@@ -103,6 +104,10 @@ pub(crate) struct DumpArgs {
     /// A packet a line as JSON
     #[arg(long, conflicts_with_all = ["write", "follow"])]
     json: bool,
+    /// Say of handshakes and of frames outside connections whether members of the cluster with this
+    /// key file have made them; what a connection carries, no key file opens
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["write", "follow"])]
+    key: Option<PathBuf>,
     /// The EtherType in use [default: that of prphosts, else 0x88b5]
     #[arg(long, value_name = "NUMBER", value_parser = ethertype)]
     ethertype: Option<u16>,

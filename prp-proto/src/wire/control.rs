@@ -5,6 +5,7 @@
 //! the round-trip property draws.
 
 use super::frame::Frame;
+use super::part::Part;
 use super::reader::Reader;
 use super::transport::Flags;
 use crate::seq::Seq;
@@ -155,6 +156,22 @@ impl Control {
     /// Whether `frame` says that it is a probe.
     pub(crate) fn is_probe(frame: &Frame<'_>) -> bool {
         frame.flags().contains(Flags::CTL) && frame.payload.first() == Some(&Self::PROBE)
+    }
+
+    /// The kind in words and the receiver's connection id of a block of which the rest is encrypted
+    /// (SPEC PRP-KEY-10).
+    pub(super) fn front(payload: &[u8]) -> Option<(&'static str, u32)> {
+        let mut r = Reader::new(payload);
+        let kind = match r.u8()? {
+            Self::ACK => "acknowledgement",
+            Self::PROBE => "probe",
+            Self::SIZE_PROBE => "size probe",
+            Self::SIZE_PROBE_ACK => "size probe answer",
+            Part::KIND => "part",
+            _ => return None,
+        };
+        let _ = (r.u8()?, r.u16()?);
+        Some((kind, r.u32()?))
     }
 
     /// Receiver's connection id.

@@ -43,6 +43,31 @@ impl fmt::Display for Pretty<'_> {
 /// In a line; one that came in a datagram without addresses.
 impl fmt::Display for Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt_headers(f)?;
+        payload(f, self)
+    }
+}
+
+/// A frame of a connection in mode seal: prints as a [`Frame`] does, but of a control block only
+/// what stays readable (SPEC PRP-KEY-10).
+#[derive(Copy, Clone, Debug)]
+pub struct SealedFrame<'a>(pub &'a Frame<'a>);
+
+impl fmt::Display for SealedFrame<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_headers(f)?;
+        if !self.0.flags().contains(Flags::CTL) {
+            return Ok(());
+        }
+        match Control::front(self.0.payload) {
+            Some((kind, to)) => write!(f, " | to {to:08x} {kind} sealed"),
+            None => f.write_str(" | malformed control block"),
+        }
+    }
+}
+
+impl Frame<'_> {
+    fn fmt_headers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, t) = (self.head.network, self.head.transport);
         if let Some(e) = self.head.ethernet {
             write!(f, "{} > {} ", e.src, e.dst)?;
@@ -55,7 +80,7 @@ impl fmt::Display for Frame<'_> {
         if t.flags.hops() > 0 {
             write!(f, " hops {}", t.flags.hops())?;
         }
-        payload(f, self)
+        Ok(())
     }
 }
 

@@ -9,11 +9,12 @@ use prp_node::printable;
 use prp_proto::addr::Port;
 use prp_proto::hosts::Tag;
 use prp_proto::wire::{
-    Control, ETHERNET_LEN, Flags, Frame, LivenessBlock, NodeBlock, Part, TrainTest,
+    Control, ETHERNET_LEN, Flags, Frame, LivenessBlock, NodeBlock, Part, SealedFrame, TrainTest,
 };
 use serde::Serialize;
 
 use super::decode::{Content, DecodedPacket, Ends};
+use super::protection::Protection;
 use crate::print::json;
 
 /// What a tagged frame has before its EtherType, and how long the tag is.
@@ -139,6 +140,11 @@ struct PacketRow<'a> {
     hops: Option<u8>,
     echo: Option<&'static str>,
     liveness: Option<&'static str>,
+    security: Option<String>,
+    key_id: Option<u16>,
+    key_epoch: Option<u8>,
+    key_frame: Option<u32>,
+    key_tag: Option<&'static str>,
 }
 
 impl Packet {
@@ -189,6 +195,7 @@ impl Packet {
     pub(super) fn add_line(
         &self,
         packet: &DecodedPacket<'_>,
+        protection: Option<&Protection>,
         text: &mut Vec<u8>,
     ) -> io::Result<()> {
         let seconds = self.time.as_secs() % 86_400;
@@ -202,23 +209,35 @@ impl Packet {
             write!(text, "vlan {vlan} ")?;
         }
         let (ends, bytes) = (&packet.ends, packet.bytes);
-        match (&packet.content, ends) {
-            // A frame has its addresses itself.
-            (Content::Packet(Ok(frame)), Ends::Ethernet(..)) => write!(text, "{frame}"),
-            (Content::Packet(Ok(frame)), _) => {
-                write!(text, "{ends} {frame}")?;
-                match packet.train {
-                    Some(_) => Ok(()),
-                    None => write!(text, " | the first of {bytes} bytes"),
-                }
+        let frame = match &packet.content {
+            Content::Packet(Ok(frame)) => frame,
+            Content::Packet(Err(why)) => return write!(text, "{ends} {bytes} bytes: {why}"),
+            Content::TrainTest(message) => return write!(text, "{ends} {message}"),
+        };
+        let is_datagram = matches!(ends, Ends::Udp { .. });
+        // A frame has its addresses itself.
+        if is_datagram {
+            write!(text, "{ends} ")?;
+        }
+        match protection {
+            Some(protection) if protection.is_sealed() => {
+                write!(text, "{} | {protection}", SealedFrame(frame))?;
             }
-            (Content::Packet(Err(why)), _) => write!(text, "{ends} {bytes} bytes: {why}"),
-            (Content::TrainTest(message), _) => write!(text, "{ends} {message}"),
+            Some(protection) => write!(text, "{frame} | {protection}")?,
+            None => write!(text, "{frame}")?,
+        }
+        match packet.train {
+            None if is_datagram => write!(text, " | the first of {bytes} bytes"),
+            _ => Ok(()),
         }
     }
 
     /// What is carried in it, for programs, in a line.
-    pub(super) fn json(&self, packet: &DecodedPacket<'_>) -> String {
+    pub(super) fn json(
+        &self,
+        packet: &DecodedPacket<'_>,
+        protection: Option<&Protection>,
+    ) -> String {
         let frame = packet.packet();
         let (network, transport) = frame.map(|f| (f.head.network, f.head.transport)).unzip();
         let block = frame.filter(|frame| is_between_nodes(frame)).map(|frame| frame.payload);
@@ -244,6 +263,11 @@ impl Packet {
             hops: transport.map(|t| t.flags.hops()),
             echo: echo.flatten().map(|block| block.kind.name()),
             liveness: liveness.flatten().map(|block| block.state.name()),
+            security: protection.and_then(|it| it.mode).map(|mode| mode.to_string()),
+            key_id: protection.and_then(|it| it.key),
+            key_epoch: protection.and_then(|it| it.counter).map(|(epoch, _)| epoch),
+            key_frame: protection.and_then(|it| it.counter).map(|(_, place)| place),
+            key_tag: protection.and_then(Protection::tag),
         };
         json(&row, false).unwrap_or_default()
     }

@@ -15,6 +15,7 @@ use super::decode::{self, DecodedPacket, ProtocolNumbers};
 use super::filter::PacketFilter;
 use super::follow::Follower;
 use super::packet::{Packet, PacketKind};
+use super::protection::{Protection, ProtectionReader};
 use super::writer::Writer;
 use crate::exit::{Code, Failure};
 use crate::print::{notice, unwritten};
@@ -87,6 +88,9 @@ pub(super) struct Sink {
     counts: Arc<CaptureCounts>,
     writer: Option<Writer>,
     follower: Option<Follower>,
+    /// What is followed is encrypted.
+    is_sealed: bool,
+    protections: ProtectionReader,
     /// For standard output.
     text: Vec<u8>,
 }
@@ -109,6 +113,8 @@ impl Sink {
             counts: Arc::default(),
             writer,
             follower,
+            is_sealed: false,
+            protections: ProtectionReader::new(args.key.as_deref())?,
             text: Vec::new(),
         })
     }
@@ -137,8 +143,14 @@ impl Sink {
             writer.put(frame);
             return self.count_one();
         }
+        let is_cut = *captured < bytes.len();
         decode::each(bytes, *captured, numbers, &mut |packet| {
-            !filter.takes(packet) || self.leaves_out(packet) || self.take_one(frame, packet)
+            // Those that are not shown say how others are protected.
+            let protection =
+                packet.packet().and_then(|packet| self.protections.read(packet, is_cut));
+            !filter.takes(packet)
+                || self.leaves_out(packet)
+                || self.take_one(frame, packet, protection.as_ref())
         })
     }
 
@@ -151,17 +163,24 @@ impl Sink {
     }
 
     /// Takes what `frame` carries; whether more are wanted.
-    fn take_one(&mut self, frame: &Packet, packet: &DecodedPacket<'_>) -> bool {
+    fn take_one(
+        &mut self,
+        frame: &Packet,
+        packet: &DecodedPacket<'_>,
+        protection: Option<&Protection>,
+    ) -> bool {
         if let Some(follower) = &mut self.follower {
-            if let Some(packet) = packet.packet() {
+            let is_sealed = protection.is_some_and(Protection::is_sealed);
+            self.is_sealed |= is_sealed;
+            if let Some(packet) = packet.packet().filter(|_| !is_sealed) {
                 self.text.extend(follower.take(packet));
             }
         } else {
             if self.json {
-                self.text.extend_from_slice(frame.json(packet).as_bytes());
+                self.text.extend_from_slice(frame.json(packet, protection).as_bytes());
             } else {
                 // Writing to memory does not fail.
-                let _ = frame.add_line(packet, &mut self.text);
+                let _ = frame.add_line(packet, protection, &mut self.text);
             }
             self.text.push(b'\n');
         }
@@ -200,6 +219,10 @@ impl Sink {
         self.text.extend(kept);
         self.write()?;
         let Some(follower) = &mut self.follower else { return Ok(()) };
+        if self.is_sealed {
+            let text = "frames of connections in mode seal are left out: no capture opens them";
+            return Err(Failure::new(Code::Failed, text));
+        }
         let gaps = follower.take_gaps();
         gaps.iter().take(MOST_GAPS).for_each(notice);
         if let Some(more) = gaps.len().checked_sub(MOST_GAPS).filter(|more| *more > 0) {

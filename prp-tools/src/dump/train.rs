@@ -2,10 +2,14 @@
 //! afterwards, or has put together before (SPEC PRP-UDP-6). A capture does not say where the cuts
 //! are. All datagrams but the last have one size, and each is a packet whose header has its length.
 
+use prp_proto::key::TRAILER_BYTES;
 use prp_proto::wire::{CRC_LEN, PACKET_HEADER_LEN, TrainTest};
 
 /// Where a packet's header has the length of its payload.
 const LENGTH_AT: usize = 10;
+
+/// What is behind a payload: nothing, a checksum, or the cluster key's counter and tag.
+const TRAILER_LENS: [usize; 3] = [0, CRC_LEN, TRAILER_BYTES];
 
 /// The datagrams of `payload`: itself, unless it is a train of packets or of probes.
 pub(super) fn datagrams(payload: &[u8]) -> Vec<&[u8]> {
@@ -24,7 +28,9 @@ pub(super) fn may_be_more(payload: &[u8]) -> bool {
     match TrainTest::read(payload) {
         Some(TrainTest::Probe { .. }) => true,
         Some(_) => false,
-        None => length(payload).is_some_and(|l| PACKET_HEADER_LEN + l + CRC_LEN < payload.len()),
+        None => {
+            length(payload).is_some_and(|l| PACKET_HEADER_LEN + l + TRAILER_BYTES < payload.len())
+        }
     }
 }
 
@@ -34,10 +40,10 @@ fn packet_len(payload: &[u8]) -> Option<usize> {
     let is_packet = |bytes: &[u8]| {
         let left = length(bytes).and_then(|len| bytes.len().checked_sub(PACKET_HEADER_LEN + len));
         // There is no node 0: zeros stand for what was not captured.
-        (left == Some(0) || left == Some(CRC_LEN)) && !bytes.starts_with(&[0, 0])
+        TRAILER_LENS.into_iter().any(|len| left == Some(len)) && !bytes.starts_with(&[0, 0])
     };
-    let sizes = [whole, whole + CRC_LEN].into_iter().filter(|size| *size < payload.len());
-    sizes.into_iter().find(|size| payload.chunks(*size).all(is_packet))
+    let sizes = TRAILER_LENS.map(|len| whole + len).into_iter();
+    sizes.filter(|size| *size < payload.len()).find(|size| payload.chunks(*size).all(is_packet))
 }
 
 fn length(packet: &[u8]) -> Option<usize> {
@@ -78,6 +84,7 @@ mod tests {
     fn datagrams__of_a_train_with_trailers_and_without() {
         assert_eq!(lens(&train(&[1000, 1000, 30], 0)), [1016, 1016, 46]);
         assert_eq!(lens(&train(&[1000, 1000, 30], 4)), [1020, 1020, 50]);
+        assert_eq!(lens(&train(&[1000, 1000, 30], 20)), [1036, 1036, 66]);
         assert_eq!(lens(&train(&[0, 0], 0)), [16, 16]);
     }
 
