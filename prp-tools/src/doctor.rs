@@ -4,6 +4,7 @@ mod card;
 mod devices;
 mod finding;
 mod hardware;
+mod key;
 mod latency;
 mod node_port;
 mod process;
@@ -130,6 +131,9 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
         report.notes.iter().map(|n| Finding::of_check(Kind::Prphosts, Severity::Warning, n)),
     );
     let mut rest = router::findings();
+    let key_fault = key::read().err();
+    let has_key_fault = key_fault.is_some();
+    rest.extend(key_fault);
     if args.latency {
         rest.extend(latency::findings(Path::new(hardware::SYSFS)));
     }
@@ -137,7 +141,8 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
     if let Ok(file) = hosts::load(&path) {
         rest.extend(devices::findings(&file, args.latency));
         rest.extend(node_port::findings(&file));
-        if is_udp || may_send {
+        // Nothing is asked without the key that there is.
+        if (is_udp || may_send) && !has_key_fault {
             // A device by which nothing goes is the cause of all that is found of the nodes behind.
             let is_faulty = |device: &str| {
                 report.faults.iter().any(|fault| names(&fault.what, interface_name(device)))

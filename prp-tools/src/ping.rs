@@ -17,7 +17,7 @@ use prp_proto::wire::{Flags, NodeKind};
 use crate::argument::{number, seconds};
 use crate::exit::{Code, Failure, help};
 use crate::print::{notice, print_bytes, print_json, print_line};
-use crate::probe::{ProbeReply, Prober};
+use crate::probe::{NO_KEY, ProbeReply, Prober};
 use crate::signals::Signals;
 use tally::Tally;
 
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
         print_line(format_args!(
             "PING {} {size}({}) bytes of data.",
             prober.name(node),
-            Prober::frame_len(size.into())
+            prober.frame_len(node, size.into())
         ))?;
     }
     let tally = Shared::new(Mutex::new(tally));
@@ -134,7 +134,12 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
     ask(&mut prober, node, args, &tally)?;
     signals.clear_listener();
     let tally = lock(&tally);
-    end(&tally, json).map_err(|failure| failure.with_lacks(prober.hosts()))?;
+    let silent = if tally.is_silent() { &[node][..] } else { &[] };
+    let without = prober.find_without_key(silent, args.patience())?;
+    end(&tally, json).map_err(|failure| match without.is_empty() {
+        true => failure.with_lacks(prober.hosts()),
+        false => Failure::new(Code::TimedOut, format!("{}: {NO_KEY}", prober.name(node))),
+    })?;
     match (args.count, args.deadline) {
         (Some(count), Some(_)) if tally.replies() < u64::from(count) => {
             Err(Failure::new(Code::TimedOut, format!("{} of {count} answered", tally.replies())))
@@ -212,7 +217,7 @@ fn answered(
         // Takes the dot back; an answer once more has none.
         return if again { Ok(()) } else { mark("\x08 \x08") };
     }
-    let line = line(&from, reply, Prober::frame_len(args.size.into()), routers, again);
+    let line = line(&from, reply, prober.frame_len(reply.from, args.size.into()), routers, again);
     print_line(format_args!("{}{line}", args.time_of_line()))
 }
 

@@ -17,17 +17,18 @@ use prp_device::{
     Framing, KernelDevice, PacketDevice, PortFilter, Refusal, Sent, UdpCounters, Underlay,
     explain_open, factory, list_interfaces, named_interfaces,
 };
-use prp_node::PortClaims;
 use prp_node::printable_path;
+use prp_node::{KeyWatch, PortClaims};
 use prp_proto::addr::{DeviceId, LinkAddr, NodeId, Port};
 use prp_proto::endpoint::Device;
 use prp_proto::forward::{Flow, Forwarder, Outcome};
 use prp_proto::hosts::UDP_DEVICE;
+use prp_proto::key::{Keyring, TRAILER_BYTES};
 use prp_proto::route::{NextHop, Route, RouteTable};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
     CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NetworkHeader, NoWay,
-    NodeBlock, NodeKind, TransportHeader, sealed,
+    NodeBlock, NodeKind, TransportHeader, sealed_by,
 };
 use prp_sock::{HostsFile, Resolver};
 
@@ -35,6 +36,10 @@ use crate::exit::{Code, Failure};
 use crate::hosts;
 use own_replies::OwnReplies;
 use udp::UdpProbe;
+
+/// What is wrong with a node that answers only echoes that are not signed.
+pub(crate) const NO_KEY: &str = "answers only without the cluster key: it has none, or another one \
+                                 (`prp key list` on both nodes)";
 
 /// Where ports for asking begin: above those that are given out automatically.
 const FIRST_PORT: u16 = 61_000;
@@ -55,6 +60,8 @@ pub(crate) struct Prober {
     replies: VecDeque<ProbeReply>,
     /// What the kernel has said to the last echoes, if it did not send them.
     refusal: Option<Refusal>,
+    /// Echoes and answers go without the cluster's key, to find out who lacks it.
+    is_unsigned: bool,
     port: Port,
     id: u32,
     started: Instant,
@@ -118,7 +125,8 @@ impl Prober {
             at.map(|at| DeviceId(at as u16))
         });
         ours.extend(udp_device);
-        let forwarder = Forwarder::new(hosts.ethertype(), routes, ours);
+        let mut forwarder = Forwarder::new(hosts.ethertype(), routes, ours);
+        forwarder.set_keyring(KeyWatch::in_force().read()?.map(|keys| Keyring::new(&keys)));
         let (id, started) = (std::process::id(), Instant::now());
         let names = names.into_iter().map(|(name, _)| name).collect();
         let replies = VecDeque::new();
@@ -132,6 +140,7 @@ impl Prober {
             no_ethernet,
             replies,
             refusal: None,
+            is_unsigned: false,
             port,
             id,
             started,
@@ -186,9 +195,51 @@ impl Prober {
         self.file.hosts().name(node)
     }
 
-    /// Bytes of an echo with `padding` bytes of padding, without the Ethernet header.
-    pub(crate) const fn frame_len(padding: usize) -> usize {
-        HEADER_LEN - ETHERNET_LEN + NodeBlock::LEN + padding + CRC_LEN
+    /// Bytes of an echo to `node` with `padding` bytes of padding, without the Ethernet header.
+    pub(crate) fn frame_len(&self, node: NodeId, padding: usize) -> usize {
+        let trailer = if self.keyring_for(node).is_some() { TRAILER_BYTES } else { CRC_LEN };
+        HEADER_LEN - ETHERNET_LEN + NodeBlock::LEN + padding + trailer
+    }
+
+    /// The keys that echoes to `node` are signed with, if the key file asks for that.
+    fn keyring_for(&self, node: NodeId) -> Option<&Keyring> {
+        self.forwarder.keyring_for(node).filter(|_| !self.is_unsigned)
+    }
+
+    /// Returns those of `nodes` that answer an echo without the cluster's key within `wait`, where
+    /// they are to be asked with it: they have no key, or another one.
+    pub(crate) fn find_without_key(
+        &mut self,
+        nodes: &[NodeId],
+        wait: Duration,
+    ) -> Result<Vec<NodeId>, Failure> {
+        let is_keyed = |node: &&NodeId| self.keyring_for(**node).is_some();
+        let silent: Vec<_> = nodes.iter().filter(is_keyed).copied().collect();
+        if silent.is_empty() {
+            return Ok(silent);
+        }
+        self.is_unsigned = true;
+        let found = self.ask_each(&silent, wait);
+        self.is_unsigned = false;
+        found
+    }
+
+    /// Returns those of `nodes` that answer an echo within `wait`.
+    fn ask_each(&mut self, nodes: &[NodeId], wait: Duration) -> Result<Vec<NodeId>, Failure> {
+        let (until, sequence) = (Instant::now() + wait, u16::MAX);
+        for node in nodes {
+            self.send(*node, sequence, Flags::MAX_HOPS, 0)?;
+        }
+        let mut found = Vec::new();
+        while found.len() < nodes.len()
+            && let Some(reply) = self.receive(until)?
+        {
+            let is_answer = reply.kind == NodeKind::EchoReply && reply.sequence == sequence;
+            if is_answer && nodes.contains(&reply.from) && !found.contains(&reply.from) {
+                found.push(reply.from);
+            }
+        }
+        Ok(found)
     }
 
     /// Whether the best way to `node` is UDP.
@@ -224,7 +275,7 @@ impl Prober {
             let stated = nodes.into_iter().filter_map(|node| self.file.hosts().entry(node)?.mtu());
             stated.chain(device).min()
         };
-        (mtu.unwrap_or(0) as usize).saturating_sub(Self::frame_len(0))
+        (mtu.unwrap_or(0) as usize).saturating_sub(self.frame_len(node, 0))
     }
 
     /// A node's number, with its name if it has one.
@@ -323,7 +374,7 @@ impl Prober {
         };
         let stamp = self.started.elapsed().as_nanos() as u64;
         let block = NodeBlock { kind: NodeKind::Echo, hops: spent, sequence, id: self.id, stamp };
-        sealed(head, &[&block.emit(), &vec![0; padding]])
+        sealed_by(self.keyring_for(node), head, &[&block.emit(), &vec![0; padding]])
     }
 
     /// There is no way to `node`, and why.
@@ -367,13 +418,18 @@ impl Prober {
     /// Takes in what is there, and answers what is for the node itself.
     fn take_replies(&mut self) -> io::Result<()> {
         let Self { devices, udp, presence, forwarder, replies, started, id, port, .. } = self;
+        let is_unsigned = &self.is_unsigned;
         let now = || started.elapsed().as_nanos() as u64;
-        let mut take = |frame: &Frame<'_>| {
-            let Some(block) = NodeBlock::of(frame).filter(|block| block.id == *id) else { return };
+        let mut take = |forwarder: &Forwarder, frame: &Frame<'_>| {
+            let checked = if *is_unsigned { Ok(*frame) } else { forwarder.authenticate(frame) };
+            // What is not signed, where it is to be, says nothing.
+            let Ok(frame) = checked else { return };
+            let block = NodeBlock::of(&frame).filter(|block| block.id == *id);
+            let Some(block) = block else { return };
             replies.push_back(ProbeReply {
                 from: frame.head.network.src,
                 kind: block.kind,
-                no_way: NoWay::of(frame, &block).unwrap_or_default(),
+                no_way: NoWay::of(&frame, &block).unwrap_or_default(),
                 sequence: block.sequence,
                 routers: block.hops,
                 took: Duration::from_nanos(now().saturating_sub(block.stamp)),
@@ -383,7 +439,7 @@ impl Prober {
         for (at, device) in devices.iter_mut().enumerate() {
             let at = DeviceId(at as u16);
             device.receive(1, &mut |from, bytes| match forwarder.decide(at, from, bytes) {
-                Outcome::Local(frame) if is_ours(&frame) => take(&frame),
+                Outcome::Local(frame) if is_ours(&frame) => take(forwarder, &frame),
                 _ => {}
             })?;
         }
@@ -391,7 +447,7 @@ impl Prober {
         let at = DeviceId(devices.len() as u16);
         let mut answers = Vec::new();
         udp.receive(&mut |from, bytes| match forwarder.handle_packet(at, from, bytes) {
-            Outcome::Local(frame) if is_ours(&frame) => take(&frame),
+            Outcome::Local(frame) if is_ours(&frame) => take(forwarder, &frame),
             Outcome::Local(frame) => {
                 let now = prp_proto::time::Instant::from_nanos(now());
                 answers.extend(presence.answer(now, forwarder, &frame));

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::argument::{number, seconds};
 use crate::exit::{Code, Failure, help};
 use crate::print::{print_json, print_line};
-use crate::probe::{ProbeReply, Prober};
+use crate::probe::{NO_KEY, ProbeReply, Prober};
 
 /// Steps in a row without an answer, after which none is expected any more: one router may be
 /// silent, since it answers only a limited number of echoes a second, and behind one that does not
@@ -96,7 +96,13 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
             break;
         }
     }
-    let verdict = verdict(&steps, &prober, node).map_err(|e| e.with_lacks(prober.hosts()));
+    let is_reached = steps.iter().any(|step| step.has(|answer| answer.is_end));
+    let silent = if is_reached { &[][..] } else { &[node] };
+    let without = prober.find_without_key(silent, args.wait)?;
+    let verdict = verdict(&steps, &prober, node).map_err(|e| match without.is_empty() {
+        true => e.with_lacks(prober.hosts()),
+        false => Failure::new(Code::TimedOut, format!("{}: {NO_KEY}", prober.name(node))),
+    });
     if args.json {
         let (name, reached) = (prober.name(node), verdict.is_ok());
         let report = TraceReport { node: node.number(), name, reached, hops: steps };

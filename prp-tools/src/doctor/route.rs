@@ -10,7 +10,7 @@ use prp_proto::wire::{Flags, NoWay, NodeKind};
 
 use super::finding::{Finding, Kind};
 use crate::exit::{Code, Failure};
-use crate::probe::{ProbeReply, Prober};
+use crate::probe::{NO_KEY, ProbeReply, Prober};
 
 /// Small echoes: enough to see a loss of 20 % in 99 % of cases, and few enough for a router that
 /// answers 1,000 a second.
@@ -39,6 +39,9 @@ const VLAN_TAG: usize = 4;
 /// The headers of IP and UDP.
 const IPV4_HEADERS: usize = 20 + 8;
 const IPV6_HEADERS: usize = 40 + 8;
+
+/// How long a node is waited for that may have no key, after it has not answered with one.
+const KEY_WAIT: Duration = Duration::from_millis(300);
 
 /// What came of some echoes.
 #[derive(Debug, Default)]
@@ -86,6 +89,14 @@ fn examine(
     let answered = small.replies.iter().filter(|n| **n > 0).count();
     if answered == 0 && small.refusal.is_none() && prober.device(node).is_some_and(is_faulty) {
         return Ok(Vec::new());
+    }
+    if answered == 0
+        && small.refusal.is_none()
+        && !prober.find_without_key(&[node], KEY_WAIT)?.is_empty()
+    {
+        let cause = format!("{title} {NO_KEY}");
+        let fix = "the same key file on all nodes; prp-routed there has to read it as well";
+        return Ok(vec![Finding::fault(Kind::NoKey, cause, fix)]);
     }
     if answered == 0 {
         return Ok(vec![unreached(prober, node, small.refusal.as_ref())]);
@@ -208,7 +219,7 @@ fn of_size(
         Some(SocketAddr::V4(_)) => ("IP packets", IPV4_HEADERS),
         Some(SocketAddr::V6(_)) => ("IP packets", IPV6_HEADERS),
     };
-    let [mtu, full] = [passed, largest].map(|padding| Prober::frame_len(padding) + headers);
+    let [mtu, full] = [passed, largest].map(|padding| prober.frame_len(node, padding) + headers);
     let cause = format!(
         "{unit} of {full} bytes do not get to {title} and back, those of {mtu} do: a link on the \
          way has a smaller MTU"

@@ -11,6 +11,7 @@ use prp_routed::report::Question;
 use serde_json::Value;
 
 use super::finding::{Finding, Kind};
+use super::key;
 use crate::hosts;
 
 /// What is to be said of the routers of this network namespace.
@@ -31,8 +32,12 @@ pub(super) fn findings() -> Vec<Finding> {
         return vec![Finding::note(Kind::NoRouter, cause, "`systemctl enable --now prp-routed`")];
     }
     let status = |node| ask(&dir, node, &Question::Status);
+    let used = key::read().ok().flatten().map(|keys| keys.used().id());
     let of_answer = |answer| match answer {
-        Ok(status) => of_status(&status),
+        Ok(status) => {
+            let of_key = used.and_then(|used| key::of_router(&status, used));
+            of_status(&status).into_iter().chain(of_key).collect()
+        }
         Err(e) => vec![of_silence(&e)],
     };
     nodes.into_iter().map(status).flat_map(of_answer).collect()

@@ -79,6 +79,12 @@ pub(super) fn run(prober: &mut Prober, nodes: Vec<NodeId>, args: &PingArgs) -> R
     };
     let mut asked: Vec<_> = nodes.into_iter().map(asked).collect();
     ask(prober, &mut asked, args)?;
+    let is_silent = |asked: &&Asked| asked.times.count() == 0 && asked.refusal.is_none();
+    let silent: Vec<_> = asked.iter().filter(is_silent).map(|asked| asked.node).collect();
+    let without = prober.find_without_key(&silent, args.patience())?;
+    for asked in asked.iter_mut().filter(|asked| without.contains(&asked.node)) {
+        asked.refusal = Some("no cluster key, or another one".to_owned());
+    }
     if args.json {
         print_json(&ListReport { nodes: asked.iter().map(Asked::report).collect() }, true)?;
     } else {

@@ -140,6 +140,11 @@ impl Tally {
         self.times.count
     }
 
+    /// Whether nobody has answered.
+    pub(super) fn is_silent(&self) -> bool {
+        self.replied == 0
+    }
+
     /// Takes down an answer that came over `routers` from the node that is called `name`; whether
     /// the echo had one.
     pub(super) fn note(&mut self, reply: &ProbeReply, routers: u8, name: &str) -> bool {
