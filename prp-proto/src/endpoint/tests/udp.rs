@@ -558,3 +558,64 @@ fn key__recorded_handshakes_do_not_move_the_peer_s_port() {
     net.receive(1, udp(0, 5299), &data);
     assert_eq!(ways(&net)[1].unwrap().1, udp(0, 5299));
 }
+
+/// Lets datagrams cross until none is under way, and notes each: to which end, from where. What
+/// goes to a port of nobody is lost.
+fn cross_noted(net: &mut Net, noted: &mut Vec<(usize, LinkAddr, Vec<u8>)>) {
+    net.take_out();
+    while let Some((from, to, bytes)) = net.wire.pop_front() {
+        let LinkAddr::Udp { peer, port } = to else { panic!("no way over Ethernet") };
+        let at = usize::from(peer.0);
+        if [5230, PORTS[at]].contains(&port) {
+            net.receive(at, from, &bytes);
+            noted.push((at, from, bytes));
+        }
+        net.take_out();
+    }
+}
+
+/// PRP-KEY-10, 12 and 17: who has recorded each datagram of a connection and sends it again, as it
+/// was or changed, from the peer's port or from another one of its machine, changes nothing.
+#[test]
+fn key__recorded_and_changed_datagrams_change_nothing() {
+    const STRANGE: u16 = 5299;
+    let (mut net, c, _) = keyed_request();
+    let listener = net.ends[1].listen(Port::new(80), 16, ConnConfig::default()).unwrap();
+    let mut recorded = Vec::new();
+    cross_noted(&mut net, &mut recorded);
+    let s = net.ends[1].accept(net.time, listener).expect("the client has spoken");
+    for (at, from, to) in [(0, c, s), (1, s, c)] {
+        assert_eq!(net.ends[at].write(net.time, from, &[7; 5000], Ending::Write), Ok(5000));
+        cross_noted(&mut net, &mut recorded);
+        assert_eq!(net.ends[1 - at].read(net.time, to, &mut [0; 6000]), Ok(5000));
+    }
+    cross_noted(&mut net, &mut recorded);
+    let ways = |net: &Net| [net.ends[0].current_path(c), net.ends[1].current_path(s)];
+    let before = ways(&net);
+    for (at, from, bytes) in &recorded {
+        let LinkAddr::Udp { peer, port } = *from else { panic!("no way over Ethernet") };
+        for port in [port, STRANGE] {
+            let from = LinkAddr::Udp { peer, port };
+            net.receive(*at, from, bytes);
+            // Routers change HOPS.
+            let is_taken = |bit: &usize| !(112..116).contains(bit);
+            for bit in (0..8 * bytes.len()).step_by(29).filter(is_taken) {
+                let mut changed = bytes.clone();
+                changed[bit / 8] ^= 0x80 >> (bit % 8);
+                net.receive(*at, from, &changed);
+            }
+            assert_eq!(ways(&net), before);
+        }
+    }
+    cross_noted(&mut net, &mut Vec::new());
+    assert_eq!(ways(&net), before);
+    assert_eq!([&net.ends[0], &net.ends[1]].map(Endpoint::connections), [1, 1]);
+    assert!(!net.ends[0].is_readable(c) && !net.ends[1].is_readable(s));
+    for (at, from, to) in [(0, c, s), (1, s, c)] {
+        assert_eq!(net.ends[at].write(net.time, from, b"alive", Ending::Write), Ok(5));
+        net.drive();
+        let mut read = [0; 9];
+        assert_eq!(net.ends[1 - at].read(net.time, to, &mut read), Ok(5));
+        assert_eq!(&read[..5], b"alive");
+    }
+}
