@@ -140,6 +140,8 @@ typedef struct prp_stats {
     uint64_t blocked_by_short_end; /**< times the end of a write waited for the next write */
     uint64_t segment_reductions;   /**< times segments became smaller, since larger ones were lost */
     uint64_t dropped;              /**< received frames that were dropped, for any reason */
+    uint64_t security;             /**< by the cluster key: 0 not protected, 1 signed, 2 sealed */
+    uint64_t key_id;               /**< id of the key's secret; 0 if it is not protected */
 } prp_stats;
 
 /**

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use prp_sock::ConnStats;
+use prp_sock::{ConnStats, Mode, Terms};
 
 use crate::stream::Stream;
 
@@ -26,10 +26,13 @@ pub(crate) struct StreamStats {
     blocked_by_short_end: u64,
     segment_reductions: u64,
     dropped: u64,
+    security: u64,
+    key_id: u64,
 }
 
-impl From<&ConnStats> for StreamStats {
-    fn from(of: &ConnStats) -> Self {
+impl StreamStats {
+    /// Those of a connection, whose ends may not have agreed on its terms yet.
+    fn new(of: &ConnStats, terms: Option<&Terms>) -> Self {
         Self {
             segments_sent: of.segments_sent,
             bytes_sent: of.bytes_sent,
@@ -47,6 +50,12 @@ impl From<&ConnStats> for StreamStats {
             blocked_by_short_end: of.blocked_by_short_end,
             segment_reductions: of.segment_reductions,
             dropped: of.drops.occurred().map(|(_, n)| n).sum(),
+            security: match terms.map(|terms| terms.security) {
+                None | Some(Mode::Off) => 0,
+                Some(Mode::Sign) => 1,
+                Some(Mode::Seal) => 2,
+            },
+            key_id: terms.and_then(|terms| terms.key).unwrap_or_default().into(),
         }
     }
 }
@@ -54,6 +63,24 @@ impl From<&ConnStats> for StreamStats {
 impl Stream {
     /// Its counters.
     pub(crate) fn stats(&self) -> io::Result<StreamStats> {
-        Ok(StreamStats::from(&self.stream.stats()?))
+        Ok(StreamStats::new(&self.stream.stats()?, self.stream.terms().ok().as_ref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new__says_how_the_stream_is_protected() {
+        let of = |security, key| {
+            let mut terms = Terms::CLASSIC;
+            (terms.security, terms.key) = (security, key);
+            let stats = StreamStats::new(&ConnStats::default(), Some(&terms));
+            (stats.security, stats.key_id)
+        };
+        assert_eq!(of(Mode::Off, None), (0, 0));
+        assert_eq!(of(Mode::Sign, Some(1)), (1, 1));
+        assert_eq!(of(Mode::Seal, Some(65535)), (2, 65535));
     }
 }
