@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use prp_proto::key::{KeyFile, Mode, Secret};
+use prp_tests::program;
 use prp_tests::puppet::Puppet;
+use prp_tests::router::Router;
 use prp_tests::scratch::TempFile;
 use prp_tests::seed;
 use prp_tests::stream::{connect, exchange};
@@ -18,11 +20,16 @@ prp_tests::main! {
         stream__of_each_mode_over_both_carriers,
         node__without_the_key_is_refused_and_named,
         file__that_others_can_read_or_that_is_missing_is_refused,
-        file__is_read_again_where_a_process_only_listens;
+        file__is_read_again_where_a_process_only_listens,
+        router__what_it_says_is_believed_if_it_has_the_key,
+        router__keeps_the_session_of_a_neighbour_with_the_key,
+        tools__ask_with_the_key_and_name_who_has_none,
+        dump__says_how_frames_are_protected;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const ATTACKER: &str = env!("CARGO_BIN_EXE_attacker");
+const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 const MIB: u64 = 1 << 20;
 
 /// What nobody else may read.
@@ -203,4 +210,148 @@ fn file__is_read_again_where_a_process_only_listens() {
     client.ok(format!("write s {WORDS}"));
     assert_eq!(server.ok(format!("read s {}", WORDS.len())), WORDS);
     assert_eq!([client.ok("security s"), server.ok("security s")], ["seal 1"; 2]);
+}
+
+/// A router on `node`, with a key file if there is one.
+fn router(topology: &Topology, node: u8, key: Option<&Path>) -> Router {
+    let node = topology.node(node);
+    Router::run(match key {
+        Some(key) => node.command_with("PRP_KEY", key, ROUTED),
+        None => node.command(ROUTED),
+    })
+}
+
+/// What `prp` with these arguments says on `node`: code, output, errors.
+fn prp(
+    topology: &Topology,
+    node: u8,
+    key: Option<&Path>,
+    words: &[&str],
+) -> (Option<i32>, String, String) {
+    let (node, program) = (topology.node(node), program::prp(ROUTED));
+    let mut command = match key {
+        Some(key) => node.command_with("PRP_KEY", key, program),
+        None => node.command(program),
+    };
+    command.args(words);
+    program::finish(command)
+}
+
+/// PRP-KEY-19: a closed port and a dead process are known at once, in each mode.
+fn router__what_it_says_is_believed_if_it_has_the_key() {
+    for mode in [Mode::Sign, Mode::Seal] {
+        let (topology, _) = pair(false);
+        let key = key_file(&keys(mode));
+        let _router = router(&topology, 2, Some(key.path()));
+        let [mut client, mut server] =
+            [1, 2].map(|node| process(&topology, node, None, Some(key.path())));
+        connect(&mut client, &mut server, "2:80", "");
+        assert_eq!(client.fails("connect t 2:81 timeout=5000"), "ConnectionRefused", "{mode}");
+        wait::until("a process in the register", || {
+            let (_, status, _) = prp(&topology, 2, None, &["routed", "status", "--json"]);
+            let status: serde_json::Value = serde_json::from_str(&status).ok()?;
+            (status["processes"] == 1).then_some(())
+        });
+        server.kill();
+        assert_eq!(client.fails("read s 1"), "ConnectionReset", "{mode}");
+    }
+}
+
+/// PRP-KEY-19: routers with the key have a session; the probes of one without it are dropped, and
+/// counted by the reason.
+fn router__keeps_the_session_of_a_neighbour_with_the_key() {
+    let topology = Topology::routed("chain", ["3"], 3);
+    let key = key_file(&keys(Mode::Sign));
+    let first = router(&topology, 1, Some(key.path()));
+    let _second = router(&topology, 2, Some(key.path()));
+    let ask = |node: u8, what: &str| -> serde_json::Value {
+        let (_, said, error) = prp(&topology, node, None, &["routed", what, "--json"]);
+        serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}{error}"))
+    };
+    // That of node 1 is by node 2 alone.
+    let is_up = |node| ask(node, "neighbours")[0]["liveness"] == "up";
+    wait::until("a session", || (is_up(1) && is_up(2)).then_some(()));
+    drop(first);
+    let _without = router(&topology, 1, None);
+    wait::until("probes that are not taken", || {
+        (ask(2, "counters")["dropped"]["unsigned"].as_u64()? > 3).then_some(())
+    });
+    wait::until("the end of the session", || (!is_up(2)).then_some(()));
+    assert_eq!(
+        (&ask(1, "status")["key_id"], &ask(2, "status")["key_id"]),
+        (&serde_json::Value::Null, &1.into())
+    );
+}
+
+/// Echoes of a node with the key are signed, and so are their answers.
+fn tools__ask_with_the_key_and_name_who_has_none() {
+    let (topology, _) = pair(false);
+    let key = key_file(&keys(Mode::Seal));
+    let with = router(&topology, 2, Some(key.path()));
+    let ping: &[&str] = &["ping", "-c", "2", "-i", "0.05", "2"];
+    let trace: &[&str] = &["trace", "-q", "1", "2"];
+    for words in [ping, trace] {
+        for key in [Some(key.path()), None] {
+            let (code, out, error) = prp(&topology, 1, key, words);
+            assert_eq!(code, Some(0), "{words:?}: {out}{error}");
+        }
+    }
+    drop(with);
+    let _without = router(&topology, 2, None);
+    for words in [ping, trace, &["ping", "-c", "1", "--all"], &["doctor", "2"]] {
+        let (code, out, error) = prp(&topology, 1, Some(key.path()), words);
+        let said = out + &error;
+        assert_ne!(code, Some(0), "{words:?}: {said}");
+        let is_named =
+            said.contains("only without the cluster key") || said.contains("no cluster key");
+        assert!(is_named, "{words:?}: {said}");
+    }
+}
+
+/// A capture says mode, secret and counter of each frame, and with the key file who made it.
+fn dump__says_how_frames_are_protected() {
+    for mode in [Mode::Sign, Mode::Seal] {
+        let (topology, _) = pair(false);
+        let key = key_file(&keys(mode));
+        let capture = TempFile::new("");
+        let mut command = topology.node(2).command(program::prp(ROUTED));
+        let path = capture.path().to_string_lossy().into_owned();
+        command.args(["dump", "-w", &path, "-c", "60"]);
+        let recorder = command.stderr(std::process::Stdio::null()).spawn();
+        let mut recorder = recorder.expect("topo runs");
+        let [mut client, mut server] =
+            [1, 2].map(|node| process(&topology, node, None, Some(key.path())));
+        connect(&mut client, &mut server, "2:80", "");
+        // Until it has begun to record, and has its number of frames.
+        let mut turn = 0;
+        wait::until("a capture", || {
+            turn += 1;
+            let name = format!("t{turn}");
+            client.ok(format!("connect {name} 2:80"));
+            server.ok(format!("accept l {name}"));
+            client.ok(format!("write {name} {WORDS}"));
+            recorder.try_wait().expect("a child").map(drop)
+        });
+        let file = key.path().to_string_lossy().into_owned();
+        let (code, lines, error) =
+            prp(&topology, 1, None, &["dump", "--json", "-r", &path, "--key", &file]);
+        assert_eq!(code, Some(0), "{error}");
+        let rows: Vec<serde_json::Value> =
+            lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let of = |kind: &str| rows.iter().filter(|row| row["kind"] == kind).collect::<Vec<_>>();
+        let (requests, data) = (of("request"), of("data"));
+        assert!(!requests.is_empty() && !data.is_empty(), "{lines}");
+        for row in requests {
+            assert_eq!(
+                (&row["security"], &row["key_tag"]),
+                (&mode.to_string().into(), &"right".into())
+            );
+        }
+        let known: Vec<_> = data.iter().filter(|row| !row["security"].is_null()).collect();
+        assert!(!known.is_empty(), "{lines}");
+        for row in known {
+            assert_eq!((&row["security"], &row["key_id"]), (&mode.to_string().into(), &1.into()));
+            assert!(row["key_frame"].is_u64(), "{row}");
+        }
+    }
 }
