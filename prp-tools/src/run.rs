@@ -2,6 +2,7 @@
 
 mod explain;
 mod holder;
+mod init;
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +11,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{self, Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
 
 use clap::{Args, ValueEnum};
 use nix::unistd::geteuid;
@@ -221,6 +222,7 @@ fn start(args: &RunArgs, prepared: Option<Prepared>) -> Result<(), Failure> {
     let (program, words) = args.command.split_first().unwrap_or_else(|| unreachable!("required"));
     let mut command = Command::new(program);
     command.args(words);
+    let has_holder = prepared.is_some();
     if let Some(Prepared { settings, library }) = prepared {
         let mut preload = library.into_os_string();
         if let Some(others) = env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
@@ -229,7 +231,14 @@ fn start(args: &RunArgs, prepared: Option<Prepared>) -> Result<(), Failure> {
         }
         command.env(PRELOAD, preload).env(VARIABLE, settings.to_string());
     }
-    let error = command.exec();
+    let error = if has_holder && init::is_first() {
+        match init::supervise(&mut command) {
+            Ok(status) => process::exit(status),
+            Err(e) => e,
+        }
+    } else {
+        command.exec()
+    };
     Err(Failure::local(program.display(), &error))
 }
 

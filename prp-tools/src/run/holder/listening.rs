@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::libc;
 use prp_run::{Answer, BELL, PairName, Request};
@@ -28,11 +28,33 @@ impl Holder {
         let bound = ip(request);
         let target = SocketAddr::new(reached(bound, request.is_ip6_only), request.port);
         let socket = ListeningSocket { inode: request.number, target, ip: bound };
-        let joined = self.ports.join(request.port, socket, || {
-            let listener = self.builder.bind(Port::new(request.port))?;
-            self.serve_port(request.port, listener, socket)
+        let opened = self.open(request.port, socket);
+        opened.map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
+    }
+
+    /// Opens a port of PRP for a socket that listens. A port that another run of this node has,
+    /// such as the one that this run is to follow, is tried again later, unless the program is not
+    /// to listen without it.
+    fn open(self: &Arc<Self>, port: u16, socket: ListeningSocket) -> io::Result<()> {
+        let opened = self.ports.join(port, socket, || {
+            let listener = self.builder.bind(Port::new(port))?;
+            self.serve_port(port, listener, socket)
         });
-        joined.map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
+        if !self.settings.is_required
+            && opened.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::AddrInUse)
+        {
+            self.ports.wait(port, socket);
+        }
+        opened
+    }
+
+    /// Checks what listens and what waits, and tries the ports again that others had.
+    pub(super) fn check_ports(self: &Arc<Self>) {
+        self.ports.check(Instant::now());
+        for (port, socket) in self.ports.take_waiting() {
+            // The program has been told already.
+            let _ = self.open(port, socket);
+        }
     }
 
     /// Lists `port`, and has connections that come to `listener` wake the program's `socket`.
@@ -79,7 +101,7 @@ impl Holder {
         let refuse = |stream: PrpStream| {
             // The peer is reset; if nobody listens any more, the next one is refused.
             let _ = stream.set_linger(Some(Duration::ZERO));
-            self.ports.check();
+            self.ports.check(Instant::now());
         };
         let Some(socket) = self.ports.newest(port) else { return refuse(stream) };
         let name = self.accepted_name(port, number, peer, socket);
@@ -129,7 +151,8 @@ impl Holder {
         socket.set_linger(Some(Duration::ZERO))?;
         let own = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let bell = socket.try_clone()?;
-        self.ports.ring(own.is_ipv6(), own.port(), Ringing { bell: bell.into(), end, number });
+        let ringing = Ringing { bell: bell.into(), end, number, accepted: None };
+        self.ports.ring(own.is_ipv6(), own.port(), ringing);
         let connected = socket.connect_timeout(&target.into(), ROOM);
         if connected.is_err() {
             self.ports.take(own.is_ipv6(), own.port());
@@ -140,7 +163,7 @@ impl Holder {
     /// Answers a program that has accepted a connection of the holder.
     pub(super) fn claim(&self, asking: &UnixStream, request: &Request, pid: i32) {
         match self.ports.take(request.is_ip6, request.port) {
-            Some(Ringing { bell, end, number }) => {
+            Some(Ringing { bell, end, number, .. }) => {
                 drop(bell);
                 self.processes.claim(number, pid);
                 let _ = reply(asking, &Answer::default(), Some(&end));

@@ -6,13 +6,26 @@ use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use parking_lot::Mutex;
+use prp_run::BELL;
 
 /// Sockets that listen, in the tables of the kernel (proc(5)).
 const LISTENING: &str = "0A";
+
+/// How long a program may take to ask for a connection that it has accepted. Code without the
+/// library never asks.
+const ASKING: Duration = Duration::from_secs(5);
+
+/// The loopback address of IPv6, as the kernel's table has it on this machine.
+const LOOPBACK_IP6: &str = if cfg!(target_endian = "little") {
+    "00000000000000000000000001000000"
+} else {
+    "00000000000000000000000000000001"
+};
 
 /// The ports, and the connections.
 #[derive(Default)]
@@ -23,6 +36,8 @@ pub(super) struct Ports {
     listening: Mutex<HashMap<u16, ListeningPort>>,
     /// By the port of the connection to the listening socket, and whether that is of IPv6 alone.
     ringing: Mutex<HashMap<(bool, u16), Ringing>>,
+    /// Sockets that listen at ports of PRP which another process of this node has, with the ports.
+    waiting: Mutex<Vec<(u16, ListeningSocket)>>,
 }
 
 /// A port of PRP.
@@ -51,6 +66,8 @@ pub(super) struct Ringing {
     pub(super) end: OwnedFd,
     /// The holder's number for the connection.
     pub(super) number: u64,
+    /// Since when the socket's end of the connection has been accepted, as far as is known.
+    pub(super) accepted: Option<Instant>,
 }
 
 impl Ports {
@@ -102,9 +119,19 @@ impl Ports {
         self.listening.lock().get(&port)?.sockets.last().copied()
     }
 
-    /// Whether no port is listened at.
+    /// Whether no port is listened at, nor to be.
     pub(super) fn is_empty(&self) -> bool {
-        self.listening.lock().is_empty()
+        self.listening.lock().is_empty() && self.waiting.lock().is_empty()
+    }
+
+    /// Notes a socket whose port another process has.
+    pub(super) fn wait(&self, port: u16, socket: ListeningSocket) {
+        self.waiting.lock().push((port, socket));
+    }
+
+    /// Takes the sockets whose ports other processes had.
+    pub(super) fn take_waiting(&self) -> Vec<(u16, ListeningSocket)> {
+        std::mem::take(&mut self.waiting.lock())
     }
 
     /// Notes a connection that waits.
@@ -118,17 +145,22 @@ impl Ports {
     }
 
     /// Drops the ports whose sockets are all closed, and the connections that no program will
-    /// accept.
-    pub(super) fn check(&self) {
+    /// accept, or has asked for until `now`.
+    pub(super) fn check(&self, now: Instant) {
         let mut listening = self.listening.lock();
-        if !listening.is_empty()
-            && let Some(open) = open_sockets()
-        {
+        let mut waiting = self.waiting.lock();
+        // While nothing can be added: it would not be in the tables.
+        let is_empty = listening.is_empty() && waiting.is_empty();
+        let sockets = if is_empty { None } else { Sockets::read() };
+        if let Some(sockets) = &sockets {
+            let is_open = |socket: &ListeningSocket| sockets.listening.contains(&socket.inode);
             listening.retain(|_, port| {
-                port.sockets.retain(|socket| open.contains(&socket.inode));
+                port.sockets.retain(is_open);
                 !port.sockets.is_empty()
             });
+            waiting.retain(|(_, socket)| is_open(socket));
         }
+        drop(waiting);
         drop(listening);
         let is_over = |bell: &TcpStream| {
             let waits = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
@@ -138,47 +170,116 @@ impl Ports {
                 Err(e) => !matches!(e, Errno::EAGAIN | Errno::ENOTCONN),
             }
         };
-        self.ringing.lock().retain(|_, ringing| !is_over(&ringing.bell));
+        self.ringing.lock().retain(|key, ringing| {
+            if sockets.as_ref().is_some_and(|it| it.accepted.contains(key)) {
+                let since = *ringing.accepted.get_or_insert(now);
+                if now.saturating_duration_since(since) >= ASKING {
+                    return false;
+                }
+            }
+            !is_over(&ringing.bell)
+        });
     }
 }
 
-/// Returns the inodes of all sockets of TCP that listen; `None` if that cannot be told.
-fn open_sockets() -> Option<HashSet<u64>> {
-    let mut found = HashSet::new();
-    let mut is_read = false;
-    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        let Ok(file) = File::open(table) else { continue };
-        is_read = true;
-        for line in BufReader::new(file).lines().map_while(Result::ok) {
-            found.extend(listening_inode(&line));
+/// What the kernel's tables say of the sockets of TCP of this network.
+#[derive(Debug, Default)]
+struct Sockets {
+    /// The inodes of those that listen.
+    listening: HashSet<u64>,
+    /// The connections from the holder's address, or from the loopback address of IPv6, whose
+    /// other end a program has accepted, as [`Ports`] knows them.
+    accepted: HashSet<(bool, u16)>,
+}
+
+impl Sockets {
+    /// Reads the tables; `None` if that cannot be done.
+    fn read() -> Option<Self> {
+        let mut found = Self::default();
+        let mut is_read = false;
+        for (table, is_ip6) in [("/proc/net/tcp", false), ("/proc/net/tcp6", true)] {
+            let Ok(file) = File::open(table) else { continue };
+            is_read = true;
+            for line in BufReader::new(file).lines().map_while(Result::ok) {
+                found.add(&line, is_ip6);
+            }
+        }
+        is_read.then_some(found)
+    }
+
+    /// Adds the socket of a line.
+    fn add(&mut self, line: &str, is_ip6: bool) {
+        let mut words = line.split_ascii_whitespace();
+        let (Some(peer), Some(state)) = (words.nth(2), words.next()) else { return };
+        // It is 0 for a socket that waits to be accepted.
+        let inode = words.nth(5).and_then(|word| word.parse().ok()).filter(|inode| *inode != 0);
+        let Some(inode) = inode else { return };
+        if state == LISTENING {
+            self.listening.insert(inode);
+        } else if let Some((ip, port)) = peer.split_once(':')
+            && let Ok(port) = u16::from_str_radix(port, 16)
+        {
+            // The kernel prints each four bytes as a number of this machine.
+            let bell = format!("{:08X}", u32::from_ne_bytes(BELL.octets()));
+            // A socket of IPv6 that takes IPv4 as well has the latter's address at its end.
+            if ip.ends_with(&bell) {
+                self.accepted.insert((false, port));
+            } else if is_ip6 && ip == LOOPBACK_IP6 {
+                self.accepted.insert((true, port));
+            }
         }
     }
-    is_read.then_some(found)
-}
-
-/// Returns the inode in a line of the table, if the socket listens.
-fn listening_inode(line: &str) -> Option<u64> {
-    let mut words = line.split_ascii_whitespace();
-    let state = words.nth(3)?;
-    let inode = words.nth(5)?;
-    if state == LISTENING { inode.parse().ok() } else { None }
 }
 
 #[cfg(test)]
 mod tests {
     use nix::sys::stat::fstat;
+    use socket2::{Domain, Socket, Type};
     use std::net::TcpListener;
 
     use super::*;
 
     #[test]
-    fn open_sockets__has_those_that_listen() {
+    fn sockets__has_those_that_listen() {
         let inode = |socket: &TcpListener| fstat(socket).expect("a socket").st_ino;
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let number = inode(&listener);
-        assert!(open_sockets().expect("procfs").contains(&number));
+        assert!(Sockets::read().expect("procfs").listening.contains(&number));
         drop(listener);
-        assert!(!open_sockets().expect("procfs").contains(&number));
+        assert!(!Sockets::read().expect("procfs").listening.contains(&number));
+    }
+
+    /// A connection from the holder's address that waits at `listener`; the port that it is from.
+    fn ring(ports: &Ports, listener: &TcpListener) -> u16 {
+        let bell = Socket::new(Domain::IPV4, Type::STREAM, None).expect("descriptors");
+        bell.bind(&SocketAddr::from((BELL, 0)).into()).expect("a loopback address");
+        let at = listener.local_addr().expect("bound").port();
+        bell.connect(&SocketAddr::from(([127, 0, 0, 1], at)).into()).expect("it listens");
+        let port = bell.local_addr().expect("bound").as_socket().expect("of IP").port();
+        let (end, _) = UnixStream::pair().expect("descriptors");
+        let ringing = Ringing { bell: bell.into(), end: end.into(), number: 1, accepted: None };
+        ports.ring(false, port, ringing);
+        port
+    }
+
+    #[test]
+    fn check__drops_connections_that_are_accepted_and_not_asked_for() {
+        let ports = Ports::default();
+        for address in ["127.0.0.1:0", "[::]:0"] {
+            let listener = TcpListener::bind(address).expect("a port");
+            let _stopped = list(&ports, 7, socket(&listener));
+            // One that waits to be accepted may take any time.
+            let port = ring(&ports, &listener);
+            let now = Instant::now();
+            ports.check(now);
+            ports.check(now + 2 * ASKING);
+            assert!(ports.ringing.lock().contains_key(&(false, port)), "{address}");
+            let _accepted = listener.accept().expect("one that waits");
+            ports.check(now);
+            assert!(ports.ringing.lock().contains_key(&(false, port)), "{address}");
+            ports.check(now + ASKING);
+            assert!(ports.take(false, port).is_none(), "{address}");
+        }
     }
 
     fn socket(listener: &TcpListener) -> ListeningSocket {
@@ -202,13 +303,13 @@ mod tests {
         let [of_older, of_newer] = [&older, &newer].map(socket);
         let mut stopped = list(&ports, 7, of_older);
         ports.join(7, of_newer, || unreachable!("it is listened at")).expect("no error");
-        ports.check();
+        ports.check(Instant::now());
         assert_eq!(ports.newest(7), Some(of_newer));
         drop(newer);
-        ports.check();
+        ports.check(Instant::now());
         assert_eq!(ports.newest(7), Some(of_older));
         drop(older);
-        ports.check();
+        ports.check(Instant::now());
         assert!(ports.is_empty());
         assert_eq!(io::Read::read(&mut stopped, &mut [0]).expect("an end"), 0);
     }

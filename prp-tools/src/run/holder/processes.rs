@@ -208,13 +208,13 @@ impl Processes {
 }
 
 /// Follows processes and sockets, and ends this process once nobody needs it.
-pub(super) fn watch(holder: &Holder) {
+pub(super) fn watch(holder: &Arc<Holder>) {
     let mut needed = Instant::now();
     loop {
         for pid in holder.processes.ended() {
             holder.processes.end(pid);
         }
-        holder.ports.check();
+        holder.check_ports();
         if !holder.processes.is_empty() || !holder.ports.is_empty() {
             needed = Instant::now();
         } else if needed.elapsed() >= GRACE || holder.processes.is_ending.load(Ordering::Relaxed) {

@@ -1,5 +1,6 @@
 //! Passing the bytes of a connection between the holder's end of a pair and the stream.
 
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd};
@@ -7,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -40,10 +41,11 @@ impl Arrivals {
         Ok(Self(epoll))
     }
 
-    /// Sleeps until something has come since the last call.
-    fn wait(&self) {
+    /// Sleeps until something has come since the last call, or for `timeout`.
+    fn wait(&self, timeout: Option<Duration>) {
+        let timeout = timeout.and_then(|it| EpollTimeout::try_from(it).ok());
         // Interrupted, it is asked again.
-        let _ = self.0.wait(&mut [EpollEvent::empty()], EpollTimeout::NONE);
+        let _ = self.0.wait(&mut [EpollEvent::empty()], timeout.unwrap_or(EpollTimeout::NONE));
     }
 }
 
@@ -54,6 +56,8 @@ struct Passage<'a> {
     connection: &'a Connection,
     /// The program has ended its direction, and the stream too.
     is_sent: AtomicBool,
+    /// The peer has ended its direction.
+    is_received: AtomicBool,
     /// The connection of PRP is over, and not in order.
     is_broken: AtomicBool,
     /// The program has closed its end with bytes unread, or before others came.
@@ -69,6 +73,7 @@ pub(super) fn run(stream: PrpStream, held: UnixStream, connection: &Arc<Connecti
         held,
         connection,
         is_sent: AtomicBool::new(false),
+        is_received: AtomicBool::new(false),
         is_broken: AtomicBool::new(false),
         is_left: AtomicBool::new(false),
     };
@@ -90,7 +95,10 @@ impl Passage<'_> {
         let peek = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
         loop {
             match recv(self.held.as_raw_fd(), &mut bytes, peek) {
-                Ok(0) => return self.end_outgoing(),
+                Ok(0) => {
+                    self.end_outgoing();
+                    return self.follow(&arrivals);
+                }
                 Ok(count) => {
                     // All but the last stay no longer.
                     if (&self.held).read_exact(&mut taken[..count]).is_err() {
@@ -102,7 +110,7 @@ impl Passage<'_> {
                     }
                 }
                 Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => arrivals.wait(),
+                Err(Errno::EAGAIN) => arrivals.wait(None),
                 // It has closed its end with bytes unread.
                 Err(_) => return self.leave(),
             }
@@ -119,6 +127,29 @@ impl Passage<'_> {
         if self.stream.shutdown(Shutdown::Write).is_err() {
             // What has ended it says so to who reads.
             self.is_sent.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits for the end of the other direction, once the program sends nothing more. A peer that
+    /// goes on holding the connection when no process has the program's end any more has as long
+    /// as with TCP.
+    fn follow(&self, arrivals: &Arrivals) {
+        let mut closed = None;
+        let flags = [&self.is_received, &self.is_broken, &self.is_left];
+        while !flags.iter().any(|flag| flag.load(Ordering::SeqCst)) {
+            if closed.is_none() && self.is_closed() {
+                // However slowly the peer takes the rest.
+                if self.stream.wait_delivered().is_err() {
+                    return self.leave();
+                }
+                closed = Some((Instant::now(), orphaned()));
+            }
+            let left = closed.map(|(since, limit)| limit.saturating_sub(since.elapsed()));
+            if left == Some(Duration::ZERO) {
+                return self.leave();
+            }
+            // Whatever ends the other direction shuts the holder's end down, which wakes this.
+            arrivals.wait(left);
         }
     }
 
@@ -173,6 +204,7 @@ impl Passage<'_> {
         if is_over && !self.is_sent.load(Ordering::SeqCst) {
             return self.break_off();
         }
+        self.is_received.store(true, Ordering::SeqCst);
         let _ = self.held.shutdown(Shutdown::Write);
     }
 
@@ -208,6 +240,13 @@ impl Passage<'_> {
             let _ = recv(self.held.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT);
         }
     }
+}
+
+/// Returns how long TCP keeps a connection whose program has closed it, and whose peer has not
+/// (tcp(7)).
+fn orphaned() -> Duration {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_fin_timeout").unwrap_or_default();
+    Duration::from_secs(text.trim_end().parse().unwrap_or(60))
 }
 
 fn write_all(mut stream: &PrpStream, mut bytes: &[u8]) -> io::Result<()> {
