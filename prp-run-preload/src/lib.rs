@@ -8,9 +8,11 @@
 //! | `connect` | to a node: the holder's pair takes the place of the socket |
 //! | `accept`, `accept4` | a connection from the holder: its pair takes the place of the socket |
 //! | `bind`, `listen` | the holder listens on the same port of PRP |
+//! | `sendto`, `sendmsg` | of a pair: an address is passed over |
 //! | `getsockname`, `getpeername`, `getsockopt`, `setsockopt` | of a pair: as of a TCP socket |
 //! | `getaddrinfo`, `gethostbyname` and its kin | names of nodes |
 //! | `epoll_ctl` | notes which sets there are |
+//! | `prctl` | notes that the process may not be allowed every system call any more |
 //!
 //! Nothing here holds a lock or keeps a descriptor open, and but for what starts a holder nothing
 //! allocates. System calls are made directly, but for those that the program itself has asked for:
@@ -21,5 +23,6 @@
     reason = "they panic where nothing can be written"
 )]
 #![deny(unsafe_op_in_unsafe_fn)]
+#![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 mod sys;

@@ -17,10 +17,11 @@ mod option;
 mod pair;
 mod process;
 mod resolve;
+mod send;
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_ulong, c_void};
 
-use libc::{addrinfo, epoll_event, hostent, size_t, sockaddr, socklen_t};
+use libc::{addrinfo, epoll_event, hostent, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
 use next::interpose;
 
@@ -33,6 +34,12 @@ interpose! {
     accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int
         = listen::accept4;
 
+    sendto(
+        fd: c_int, bytes: *const c_void, count: size_t, flags: c_int,
+        address: *const sockaddr, len: socklen_t
+    ) -> ssize_t = send::sendto;
+    sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t = send::sendmsg;
+
     getsockname(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int
         = name::getsockname;
     getpeername(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int
@@ -41,6 +48,9 @@ interpose! {
         -> c_int = option::getsockopt;
     setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: socklen_t)
         -> c_int = option::setsockopt;
+
+    prctl(option: c_int, second: c_ulong, third: c_ulong, fourth: c_ulong, fifth: c_ulong)
+        -> c_int = process::prctl;
 
     epoll_ctl(set: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int
         = epoll::epoll_ctl;

@@ -2,12 +2,14 @@
 
 import array
 import asyncio
+import ctypes
 import errno
 import os
 import select
 import signal
 import socket
 import socketserver
+import struct
 import subprocess
 import sys
 import tempfile
@@ -154,6 +156,17 @@ def serve_interrupted(port):
         connection.close()
 
 
+def serve_shared(port):
+    """Listens where others may as well."""
+    listener = socket.create_server(("", port), reuse_port=True)
+    listening(listener)
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            while data := connection.recv(65536):
+                connection.sendall(data)
+
+
 def serve_once(port):
     listener = socket.create_server(("", port))
     listening(listener)
@@ -216,6 +229,9 @@ def call_options(host, port):
         assert info[0] == 1, info
         assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
         assert connection.getpeername()[1] == port
+        # The address is passed over.
+        assert connection.sendto(b"x", (host, port)) == 1
+        assert connection.sendmsg([b"x", b"y"], [], 0, (host, port)) == 2
         print(connection.getsockname()[0], connection.getpeername()[0])
 
 
@@ -292,6 +308,73 @@ def call_registered(host, port):
         assert connection.recv(1) == b"x"
 
 
+def call_inherited(host, port):
+    """As call_registered, but another program has made the set, and added the socket."""
+    if connection := os.environ.get("CONNECTION"):
+        connection = socket.socket(fileno=int(connection))
+        events = select.epoll.fromfd(int(os.environ["EVENTS"]))
+        connection.connect_ex((host, port))
+        found = 0
+        while not found & select.EPOLLOUT:
+            [(number, found)] = events.poll(10)
+            assert number == connection.fileno()
+        return
+    with socket.socket() as connection, select.epoll() as events:
+        connection.setblocking(False)
+        events.register(connection, select.EPOLLIN | select.EPOLLOUT)
+        for descriptor in (connection, events):
+            os.set_inheritable(descriptor.fileno(), True)
+        os.environ["CONNECTION"] = str(connection.fileno())
+        os.environ["EVENTS"] = str(events.fileno())
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+
+
+def call_leaving(host, port):
+    """Leaves a connection that its peer keeps."""
+    connection = socket.create_connection((host, port))
+    connection.sendall(b"x")
+    print("connected", flush=True)
+    sys.stdin.readline()
+
+
+def call_as_first(host, port):
+    """Has a connection, and waits for all children, as the first process of a container does."""
+    connection = socket.create_connection((host, port))
+    if os.fork() == 0:
+        os._exit(0)
+    children = 0
+    try:
+        while True:
+            os.wait()
+            children += 1
+    except ChildProcessError:
+        connection.close()
+        print(children, "child")
+        sys.exit(7)
+
+
+def call_confined(host, port):
+    """Has a connection, and is killed for making another socket."""
+    number = {"x86_64": 41, "aarch64": 198}[os.uname().machine]
+
+    class Filter(ctypes.Structure):
+        _fields_ = [("count", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
+
+    # The number of the call; kill for that of socket(2), and allow others.
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x80000000), (0x06, 0, 0, 0x7FFF0000)]
+    steps = b"".join(struct.pack("HBBI", *step) for step in steps)
+    with socket.create_connection((host, port)) as connection:
+        libc = ctypes.CDLL(None)
+        assert libc.prctl(38, 1, 0, 0, 0) == 0
+        kept = Filter(len(steps) // 8, ctypes.cast(ctypes.c_char_p(steps), ctypes.c_void_p))
+        assert libc.prctl(22, 2, ctypes.byref(kept), 0, 0) == 0
+        if os.fork() == 0:
+            sys.exit()
+        assert os.wait()[1] == 0
+        connection.sendall(b"x")
+        assert take(connection, 1) == b"x"
+
+
 def call_reset(host, port):
     with socket.create_connection((host, port)) as connection:
         connection.sendall(b"unread")
@@ -324,14 +407,16 @@ def call_when_told(host, port):
 
 
 def call_loopback(_, port):
-    """Both ends in one process, at the only address that test suites know."""
-    with socket.create_server(("127.0.0.1", port)) as listener:
-        with socket.create_connection(("127.0.0.1", port)) as one:
-            other, peer = listener.accept()
-            assert peer == one.getsockname(), (peer, one.getsockname())
-            one.sendall(b"x")
-            assert other.recv(1) == b"x"
-            other.close()
+    """Both ends in one process, at the only addresses that test suites know."""
+    for bound, host in [("127.0.0.1", "127.0.0.1"), ("", "0.0.0.0")]:
+        with socket.create_server((bound, port)) as listener:
+            with socket.create_connection((host, port)) as one:
+                other, peer = listener.accept()
+                assert peer == one.getsockname(), (peer, one.getsockname())
+                assert one.getpeername() == ("127.0.0.1", port), one.getpeername()
+                one.sendall(b"x")
+                assert other.recv(1) == b"x"
+                other.close()
 
 
 def main():

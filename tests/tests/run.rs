@@ -19,16 +19,21 @@ prp_tests::main! {
     first: build;
     light:
         accept__goes_on_after_signals,
+        confined__is_not_killed_for_the_report,
         connect__from_a_bound_socket,
         connect__nobody_listens,
         connect__nobody_answers,
+        connection__that_only_the_peer_keeps_ends,
+        container__has_the_program_and_the_holder,
         curl__from_a_server_in_python,
         descriptors__go_where_programs_pass_them,
         epoll__has_a_socket_before_it_connects,
+        epoll__is_inherited_with_a_socket_in_it,
         fall_back__is_counted_and_can_be_forbidden,
         holder__is_asked_to_end,
         holder__is_killed,
         listener__ends_with_its_last_socket,
+        listener__follows_one_of_an_older_run,
         listener__serves_both_or_one_of_them,
         loopback__is_claimed,
         many__connections_at_a_time,
@@ -251,6 +256,12 @@ fn epoll__has_a_socket_before_it_connects() {
     Run::new(pair.node(1)).call("call_registered", "198.18.0.2", 7008);
 }
 
+fn epoll__is_inherited_with_a_socket_in_it() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_silent", 7023);
+    Run::new(pair.node(1)).call("call_inherited", "198.18.0.2", 7023);
+}
+
 fn connect__nobody_listens() {
     let pair = Topology::pair();
     // Some process refuses in the node's name.
@@ -270,6 +281,15 @@ fn connect__nobody_answers() {
         let printed = Run::new(pair.node(1)).with(&options).call(call, "198.18.0.9", 80);
         assert_eq!(printed, "ETIMEDOUT\n", "{call}");
     }
+}
+
+fn confined__is_not_killed_for_the_report() {
+    let pair = Topology::pair();
+    let report = TempFile::new("");
+    let _server = Run::new(pair.node(2)).serve("serve_forking", 7027);
+    let client = Run::new(pair.node(1)).reporting(report.path());
+    client.call("call_confined", "198.18.0.2", 7027);
+    reported(&report, |line| line["connections_prp"] == 1);
 }
 
 fn accept__goes_on_after_signals() {
@@ -292,6 +312,18 @@ fn reset__is_no_end_of_file() {
     assert!(printed.starts_with("reset after"), "{printed}");
 }
 
+/// A program that waits for all its children does not wait for the holder.
+fn container__has_the_program_and_the_holder() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_forking", 7026);
+    let mut command = pair.node(1).command("unshare");
+    command.args(["--pid", "--fork", "--kill-child"]).arg(PROGRAMS.join("prp"));
+    command.args(["run", "--require", python(), PEER, "call_as_first", "198.18.0.2", "7026"]);
+    let output = command.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1 child\n");
+}
+
 /// As for all processes of a service that ends: the program still has its connections, and the
 /// holder ends with it.
 fn holder__is_asked_to_end() {
@@ -311,6 +343,27 @@ fn holder__is_asked_to_end() {
     stdout.read_to_string(&mut rest).expect("the client prints");
     assert_eq!(rest, "got x\n");
     assert!(client.wait().expect("it ends").success());
+    let exe = format!("/proc/{holder}/exe");
+    until("the end of the holder", || std::fs::read_link(&exe).is_err().then_some(()));
+}
+
+/// Once no process has an end any more, the connection lasts as long as with TCP.
+fn connection__that_only_the_peer_keeps_ends() {
+    let pair = Topology::pair();
+    pair.node(1).run("sh", &["-c", "echo 1 >/proc/sys/net/ipv4/tcp_fin_timeout"]);
+    let _server = Run::new(pair.node(2)).serve("serve_silent", 7025);
+    let words = [python(), PEER, "call_leaving", "198.18.0.2", "7025"];
+    let mut client = Run::new(pair.node(1)).command(&words);
+    let mut client = client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut line = String::new();
+    let mut stdout = BufReader::new(client.stdout.take().expect("a pipe"));
+    stdout.read_line(&mut line).expect("the client prints");
+    assert_eq!(line, "connected\n");
+    let holder = holder("call_leaving");
+    drop(client.stdin.take());
+    assert!(client.wait().expect("it ends").success());
+    // It ends with its last connection.
+    kill(holder, Signal::SIGTERM).expect("it is there");
     let exe = format!("/proc/{holder}/exe");
     until("the end of the holder", || std::fs::read_link(&exe).is_err().then_some(()));
 }
@@ -356,6 +409,21 @@ fn listener__ends_with_its_last_socket() {
     });
     let _server = Run::new(pair.node(2)).serve("serve_asyncio", 7012);
     client.call("call_echo", "198.18.0.2", 7012);
+}
+
+/// As at a graceful reload: the older process still has the port when the newer one listens.
+fn listener__follows_one_of_an_older_run() {
+    let pair = Topology::pair();
+    let options = ["--prefer"];
+    let server = Run::new(pair.node(2)).with(&options);
+    let older = server.serve("serve_shared", 7024);
+    let _newer = server.serve("serve_shared", 7024);
+    drop(older);
+    until("an answer of the newer one", || {
+        let words = [python(), PEER, "call_echo", "198.18.0.2", "7024"];
+        let mut client = Run::new(pair.node(1)).command(&words);
+        client.stderr(Stdio::null()).status().expect("it runs").success().then_some(())
+    });
 }
 
 fn listener__serves_both_or_one_of_them() {
@@ -404,6 +472,6 @@ fn loopback__is_claimed() {
     let options = ["--require", "--loopback", "self"];
     let run = Run::new(pair.node(1)).with(&options).reporting(report.path());
     run.call("call_loopback", "127.0.0.1", 7017);
-    let line = reported(&report, |line| line["connections_prp"] == 2);
+    let line = reported(&report, |line| line["connections_prp"] == 4);
     assert_eq!(line["connections_tcp"], 0, "{line}");
 }

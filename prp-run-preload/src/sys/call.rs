@@ -1,6 +1,6 @@
 //! System calls without the functions of the C library, which other libraries may have replaced.
 
-use std::ffi::{c_int, c_long, c_short};
+use std::ffi::{CStr, c_int, c_long, c_short};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::address::RawAddress;
@@ -191,7 +191,7 @@ pub(super) fn receive(
 }
 
 /// Opens a file for reading.
-pub(super) fn open(path: &std::ffi::CStr) -> Result<OwnedFd, Errno> {
+pub(super) fn open(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: the path is a string of C.
     let fd = checked(unsafe {
@@ -210,10 +210,63 @@ pub(super) fn read(file: &OwnedFd, bytes: &mut [u8]) -> Result<usize, Errno> {
     Ok(count as usize)
 }
 
+/// Opens a folder.
+pub(super) fn open_folder(path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: the path is a string of C.
+    let fd = checked(unsafe {
+        libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0)
+    })?;
+    // SAFETY: the kernel has just made this descriptor.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as c_int) })
+}
+
+/// Reads entries of a folder, as getdents64(2) writes them; how many bytes these are.
+pub(super) fn entries(folder: &OwnedFd, bytes: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the bytes live for as long as the call.
+    let count = checked(unsafe {
+        libc::syscall(libc::SYS_getdents64, folder.as_raw_fd(), bytes.as_mut_ptr(), bytes.len())
+    })?;
+    Ok(count as usize)
+}
+
+/// Returns the name in the first of some entries, and the others.
+pub(super) fn first_entry(bytes: &[u8]) -> Option<(&CStr, &[u8])> {
+    const LEN: usize = std::mem::offset_of!(libc::dirent64, d_reclen);
+    const NAME: usize = std::mem::offset_of!(libc::dirent64, d_name);
+    let len = u16::from_ne_bytes(bytes.get(LEN..LEN + 2)?.try_into().ok()?);
+    let (entry, others) = bytes.split_at_checked(len.into())?;
+    let name = CStr::from_bytes_until_nul(entry.get(NAME..)?).ok()?;
+    Some((name, others))
+}
+
+/// Reads where a symbolic link leads; how many bytes that has, cut to the room for them.
+pub(super) fn read_link(path: &CStr, bytes: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: the path is a string of C, and the bytes live for as long as the call.
+    let count = checked(unsafe {
+        libc::syscall(
+            libc::SYS_readlinkat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            bytes.as_mut_ptr(),
+            bytes.len(),
+        )
+    })?;
+    Ok(count as usize)
+}
+
 /// Calls epoll_ctl(2).
 pub(super) fn epoll_ctl(set: c_int, operation: c_int, fd: c_int, event: &mut libc::epoll_event) {
     // SAFETY: the event lives for as long as the call.
     let _ = unsafe { libc::syscall(libc::SYS_epoll_ctl, set, operation, fd, &raw mut *event) };
+}
+
+/// Returns the time since some moment before, which is the same for all callers.
+pub(super) fn monotonic() -> std::time::Duration {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time lives for as long as the call.
+    let _ = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    std::time::Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 /// Returns the inode of a descriptor.

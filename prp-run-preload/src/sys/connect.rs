@@ -1,7 +1,7 @@
 //! Connecting.
 
 use std::ffi::c_int;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use libc::{sockaddr, socklen_t};
 use prp_run::{Answer, Request, RequestKind, Settings};
@@ -19,7 +19,7 @@ use super::{family, real};
 /// As for `connect`.
 pub(super) unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int {
     // SAFETY: as the caller says.
-    let peer = unsafe { address::read(address, len as usize) };
+    let peer = unsafe { address::read(address, len as usize) }.map(reached);
     // SAFETY: as the caller says.
     let plain = || unsafe { real::connect(fd, address, len) };
     let Some(settings) = settings() else { return plain() };
@@ -47,6 +47,16 @@ pub(super) unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t
         Ok(done) => done,
         Err(answer) => fall_back(settings, fd, peer, &answer, plain),
     }
+}
+
+/// Returns the address that the kernel connects to for `peer`: this machine's for none.
+fn reached(mut peer: SocketAddr) -> SocketAddr {
+    match peer.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => peer.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => peer.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    peer
 }
 
 /// Whether `connect` has returned that the connection is there, or is to come.

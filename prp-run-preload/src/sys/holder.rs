@@ -3,6 +3,7 @@
 
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use prp_run::{Answer, Request, Settings};
@@ -11,6 +12,29 @@ use super::call::{self, Errno};
 
 /// How long the holder may take for what it knows itself.
 const SOON: Duration = Duration::from_secs(5);
+
+/// How long a holder that did not answer is not asked again: it is stopped, or its machine is, and
+/// each call would wait for it.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// A holder that did not answer in time.
+struct Silence {
+    /// Until when it is not asked, in milliseconds of the clock that only goes on; 0 for at once.
+    until: AtomicU64,
+}
+
+static SILENT: Silence = Silence { until: AtomicU64::new(0) };
+
+impl Silence {
+    fn note(&self, now: Duration) {
+        self.until.store((now + SILENCE).as_millis() as u64, Ordering::Relaxed);
+    }
+
+    fn is_at(&self, now: impl FnOnce() -> Duration) -> bool {
+        let until = self.until.load(Ordering::Relaxed);
+        until != 0 && (now().as_millis() as u64) < until
+    }
+}
 
 /// Why there is no answer.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -44,6 +68,10 @@ pub(super) fn ask_soon(settings: &Settings, request: &Request) -> Option<Answere
     loop {
         match receive(&socket) {
             Err(libc::EINTR) if started.elapsed() < SOON => {}
+            Err(libc::EAGAIN) => {
+                SILENT.note(call::monotonic());
+                return None;
+            }
             answered => return answered.ok(),
         }
     }
@@ -51,6 +79,9 @@ pub(super) fn ask_soon(settings: &Settings, request: &Request) -> Option<Answere
 
 /// Sends a request on a connection of its own, on which an answer is waited for for `wait`.
 fn send(settings: &Settings, request: &Request, wait: Option<Duration>) -> Result<OwnedFd, Errno> {
+    if SILENT.is_at(call::monotonic) {
+        return Err(libc::EAGAIN);
+    }
     let socket = call::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC)?;
     let timeval = |time: Duration| libc::timeval { tv_sec: time.as_secs() as _, tv_usec: 0 };
     if let Some(wait) = wait {
@@ -87,4 +118,19 @@ fn is_of(socket: &OwnedFd, user: u32) -> bool {
     let fd: c_int = socket.as_raw_fd();
     let asked = call::option(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut peer);
     asked.is_ok() && peer.uid == user
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence__passes() {
+        let silence = Silence { until: AtomicU64::new(0) };
+        let begun = Duration::from_secs(100);
+        assert!(!silence.is_at(|| begun));
+        silence.note(begun);
+        assert!(silence.is_at(|| begun) && silence.is_at(|| begun + SILENCE / 2));
+        assert!(!silence.is_at(|| begun + SILENCE));
+    }
 }

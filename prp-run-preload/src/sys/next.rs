@@ -52,8 +52,8 @@ macro_rules! interpose {
         /// The functions that the program would call without this library.
         mod real {
             use super::{
-                addrinfo, c_char, c_int, c_void, epoll_event, hostent, next, size_t, sockaddr,
-                socklen_t,
+                addrinfo, c_char, c_int, c_ulong, c_void, epoll_event, hostent, msghdr, next,
+                size_t, sockaddr, socklen_t, ssize_t,
             };
             $(
                 /// Calls the function of the next library.

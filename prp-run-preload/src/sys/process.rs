@@ -1,22 +1,51 @@
 //! The settings of this process, and what happens at its start, at forks and at its end.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int, c_ulong};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use prp_run::{Request, RequestKind, Settings, VARIABLE};
 
-use super::{call, holder};
+use super::{call, epoll, holder, real};
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// This process may have given up system calls, and the kernel may kill it for one that it has not
+/// made itself: so it makes none for what only the report needs.
+static IS_CONFINED: AtomicBool = AtomicBool::new(false);
 
 /// Returns the settings of the run that this process belongs to.
 pub(super) fn settings() -> Option<&'static Settings> {
     SETTINGS.get()
 }
 
+/// Notes that this process is about to confine itself (seccomp(2)), of which libraries that do so
+/// by a raw system call show the first step only.
+///
+/// # Safety
+/// As for `prctl`.
+pub(super) unsafe fn prctl(
+    option: c_int,
+    second: c_ulong,
+    third: c_ulong,
+    fourth: c_ulong,
+    fifth: c_ulong,
+) -> c_int {
+    if matches!(option, libc::PR_SET_SECCOMP | libc::PR_SET_NO_NEW_PRIVS) {
+        IS_CONFINED.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: as the caller says. An argument that it has not given is none that the kernel reads.
+    unsafe { real::prctl(option, second, third, fourth, fifth) }
+}
+
+/// Returns the settings if this process may make calls for what only the report needs.
+fn unconfined() -> Option<&'static Settings> {
+    settings().filter(|_| !IS_CONFINED.load(Ordering::Relaxed))
+}
+
 /// Counts a connection of TCP, if connections are counted.
 pub(super) fn note_tcp(settings: &Settings, has_failed_before: bool) {
-    if settings.is_reported {
+    if settings.is_reported && unconfined().is_some() {
         let errno = call::errno();
         let mut request = Request::new(RequestKind::Tcp, settings.token);
         request.number = has_failed_before.into();
@@ -36,7 +65,7 @@ fn is_known_to_holder(settings: &Settings) -> bool {
 
 /// Tells the holder of a process that was just forked.
 extern "C" fn say_hello() {
-    if let Some(settings) = settings() {
+    if let Some(settings) = unconfined() {
         is_known_to_holder(settings);
     }
 }
@@ -82,6 +111,7 @@ extern "C" fn start() {
     // another one.
     if is_known_to_holder(&settings) || settings.is_tcp_carried {
         let _ = SETTINGS.set(settings);
+        epoll::note_inherited();
         follow_forks();
     }
 }
@@ -105,7 +135,7 @@ pub(super) fn begin(settings: Settings, text: &CStr) {
 }
 
 extern "C" fn end() {
-    if let Some(settings) = settings().filter(|settings| settings.is_reported) {
+    if let Some(settings) = unconfined().filter(|settings| settings.is_reported) {
         let _ = holder::ask_soon(settings, &Request::new(RequestKind::Bye, settings.token));
     }
 }
