@@ -1,4 +1,4 @@
-//! Ports for sockets of `AF_PRPF`. One is listened at from `bind` on, so that it is this run's alone
+//! Ports for sockets of `AF_PRPF`. A port is listened at from `bind` on, so that it is this run's
 //! until the socket that stands for the program's is closed, or is one of a connection.
 
 use std::io;
