@@ -37,7 +37,11 @@ fn target(
             view.units_before(file.len(handle)?)
         }
         _ => {
-            return Err(file.failure(handle, Class::Arg, format!("no place {whence} to seek from")));
+            return Err(file.failure(
+                handle,
+                Class::Arg,
+                format!("no place {whence} to seek from"),
+            ));
         }
     };
     from.checked_add_signed(offset).filter(|unit| i64::try_from(*unit).is_ok()).ok_or_else(|| {
