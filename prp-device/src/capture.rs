@@ -14,6 +14,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::fstat;
 use prp_node::mirror::MirrorListener;
+use prp_proto::hosts::Tag;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::sys::capture_ring::{CaptureRing, RETIRE};
@@ -34,8 +35,8 @@ pub struct CapturedFrame<'a> {
     pub device: u32,
     /// It leaves by the device; else it has come in.
     pub is_outgoing: bool,
-    /// Its VLAN, if the kernel has taken off a tag that says one.
-    pub vlan: Option<u16>,
+    /// Its tag, if the kernel has taken one off.
+    pub tag: Tag,
     /// From the Ethernet header on, without a VLAN's tag that the kernel has taken off, as far as
     /// it was captured.
     pub bytes: &'a [u8],

@@ -186,6 +186,12 @@ pub(super) fn nothing() -> [Instruction; 1] {
     [op(RET, 0, 0, DROP)]
 }
 
+/// A program that passes every frame.
+#[cfg(feature = "raw")]
+pub(super) fn everything() -> Vec<Instruction> {
+    vec![op(RET, 0, 0, ACCEPT)]
+}
+
 /// A binary search for the port in the accumulator.
 fn search(ranges: &[(u16, u16)]) -> Vec<Instruction> {
     match ranges {

@@ -32,7 +32,12 @@ pub struct Framing {
 impl Framing {
     /// Frames of `ethertype` without a tag.
     pub fn untagged(ethertype: u16) -> Self {
-        Self { ethertype, tag: Tag::default(), siblings: Vec::new() }
+        Self::tagged(ethertype, Tag::default())
+    }
+
+    /// Frames of `ethertype` in the VLAN of `tag`, and with its priority.
+    pub const fn tagged(ethertype: u16, tag: Tag) -> Self {
+        Self { ethertype, tag, siblings: Vec::new() }
     }
 
     /// Those of the device that `hosts` calls `device` ([`Hosts::devices`]).

@@ -153,7 +153,10 @@ impl PacketDevice {
         if let Receiver::Ring(ring) = &mut self.receiver {
             ring.show_all();
         }
-        detach(&self.bound_socket.socket)
+        if self.bound_socket.vlan_filter.is_empty() {
+            return detach(&self.bound_socket.socket);
+        }
+        self.bound_socket.attach(filter::everything())
     }
 
     /// Returns the bytes after the Ethernet header that it takes.

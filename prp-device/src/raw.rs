@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_proto::addr::MacAddr;
+use prp_proto::hosts::Tag;
 
 pub use crate::capture::{CaptureLengths, CaptureSocket, CapturedFrame};
-use crate::{PacketDevice, Received, Refusal, explain_open, list_interfaces};
+use crate::{Framing, PacketDevice, Received, Refusal, explain_open, list_interfaces};
 
 /// A packet socket that sends and receives whole Ethernet frames of one EtherType.
 #[derive(Debug)]
@@ -25,11 +26,20 @@ impl RawSocket {
     /// `NotFound` without such a device, `PermissionDenied` without CAP_NET_RAW, and what the
     /// kernel says.
     pub fn open(device: &str, ethertype: u16) -> io::Result<Self> {
+        Self::open_tagged(device, ethertype, Tag::default())
+    }
+
+    /// As [`Self::open`], for frames in the VLAN of `tag`: the tag is put in as they are sent, and
+    /// is not there any more when they are received.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_tagged(device: &str, ethertype: u16, tag: Tag) -> io::Result<Self> {
         let found = list_interfaces()?.into_iter().find(|i| i.name == device);
         let found = found.ok_or_else(|| {
             io::Error::new(io::ErrorKind::NotFound, format!("no device {device}"))
         })?;
-        let opened = PacketDevice::open(&found, ethertype);
+        let opened = PacketDevice::open_for(&found, &Framing::tagged(ethertype, tag));
         let mut socket =
             Self { device: opened.map_err(|e| explain_open(&e, device))?, mac: found.mac };
         socket.device.accept_all()?;

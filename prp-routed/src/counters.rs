@@ -110,7 +110,7 @@ mod tests {
             (0..count).for_each(|_| router.forwarder.stats_mut().not_sent(0, *why));
         }
         let link = &mut router.links[0].counters;
-        (link.overruns, link.dropped) = (98, 99);
+        (link.overruns, link.dropped, link.other_vlan) = (98, 99, 97);
         link.refused.note(Refusal::of_frame(Errno::EPERM as i32));
         let text = metrics::text(&mut router, &Neighbours::default(), 0, 0);
         for (count, why) in (1_u64..).zip(&reasons) {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(device["refused"], json!({ "refused_eperm": 1 }));
         let line = "prp_routed_device_refused_total{device=\"udp\",error=\"eperm\"} 1\n";
         assert!(text.contains(line), "{text}");
-        for (name, count) in [("overruns", 98), ("dropped", 99)] {
+        for (name, count) in [("overruns", 98), ("dropped", 99), ("other_vlan", 97)] {
             assert_eq!(device[name], count);
             let line = format!("prp_routed_device_{name}_total{{device=\"udp\"}} {count}\n");
             assert!(text.contains(&line), "{name}: {text}");

@@ -19,6 +19,8 @@ pub struct LinkCounters {
     pub overruns: u64,
     /// Frames dropped because the queue was full, or lost by the device, or refused.
     pub dropped: u64,
+    /// Frames of VLANs that prphosts does not name of the device, which has one itself.
+    pub other_vlan: u64,
     /// Those of them that the kernel refused to send, for another reason than their size.
     pub refused: RefusalCounts,
 }
@@ -45,6 +47,15 @@ impl Link {
         let counters = LinkCounters::default();
         let (queue, state) = (TxBacklog::default(), None);
         Self { name: name.into(), io, queue, counters, is_tagged: false, state }
+    }
+
+    /// Notes a call that received frames.
+    pub fn note_received(&mut self, received: Received) {
+        self.counters.note_received(received);
+        if self.is_tagged {
+            let other_vlan = self.io.ethernet().map_or(0, |device| device.take_other_vlan());
+            self.counters.other_vlan += other_vlan;
+        }
     }
 
     /// Its name.
@@ -130,7 +141,7 @@ impl Link {
 
 impl LinkCounters {
     /// Notes a call that received frames.
-    pub(crate) fn note_received(&mut self, received: Received) {
+    fn note_received(&mut self, received: Received) {
         self.received += u64::from(received.frames);
         self.overruns += u64::from(received.lost);
     }

@@ -82,6 +82,7 @@ fn devices(registry: &mut Registry, router: &mut Router) {
     let family = Family::<Labels, Counter>::default;
     let (received, sent) = (family(), family());
     let (overruns, dropped, refused) = (family(), family(), family());
+    let other_vlan = family();
     for device in report::devices(router) {
         let labels = vec![("device", device.device)];
         for (name, count) in device.refused {
@@ -93,6 +94,7 @@ fn devices(registry: &mut Registry, router: &mut Router) {
         sent.get_or_create(&labels).inc_by(device.sent);
         overruns.get_or_create(&labels).inc_by(device.overruns);
         dropped.get_or_create(&labels).inc_by(device.dropped);
+        other_vlan.get_or_create(&labels).inc_by(device.other_vlan);
     }
     registry.register("device_received_frames", "Frames received for the router", received);
     registry.register("device_sent_frames", "Frames sent", sent);
@@ -102,6 +104,8 @@ fn devices(registry: &mut Registry, router: &mut Router) {
     registry.register("device_dropped", help, dropped);
     let help = "Those of them that the kernel refused to send, by its error";
     registry.register("device_refused", help, refused);
+    let help = "Frames of VLANs that prphosts does not name of a device that has one, not taken";
+    registry.register("device_other_vlan", help, other_vlan);
 }
 
 #[cfg(test)]

@@ -126,6 +126,8 @@ pub struct Device {
     pub dropped: u64,
     /// Those of them that the kernel refused to send, by its error.
     pub refused: BTreeMap<&'static str, u64>,
+    /// Frames of VLANs that prphosts does not name of the device, which has one itself.
+    pub other_vlan: u64,
 }
 
 /// Where frames for a node go.
@@ -249,7 +251,8 @@ pub fn devices(router: &mut Router) -> Vec<Device> {
     links
         .map(|(index, (link, device))| {
             let by_kernel = kernel.counted(index);
-            let LinkCounters { received, sent, overruns, dropped, refused } = link.counters;
+            let LinkCounters { received, sent, overruns, dropped, other_vlan, refused } =
+                link.counters;
             Device {
                 device: link.name().to_owned(),
                 mac: address_text(forwarder.routes(), device.addr),
@@ -259,6 +262,7 @@ pub fn devices(router: &mut Router) -> Vec<Device> {
                 overruns,
                 dropped,
                 refused: refused.counters().filter(|(_, frames)| *frames > 0).collect(),
+                other_vlan,
             }
         })
         .collect()

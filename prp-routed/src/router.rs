@@ -122,7 +122,7 @@ impl Router {
                 Some(received) => received,
                 None => self.receive_batch(now, index)?,
             };
-            self.links[index].counters.note_received(received);
+            self.links[index].note_received(received);
             frames += received.frames as usize;
         }
         self.flush();

@@ -65,4 +65,14 @@ fn vlan__a_router_joins_two_of_one_device() {
     let counters = ask(&machines[0], ASK, &Question::Counters);
     let forwarded = counters["forwarded_frames"].as_u64().expect("a number");
     assert!(forwarded > 4 * MIB / 1500, "{counters}");
+    // Of a VLAN that the router's prphosts does not name: counted by both of its sockets.
+    let elsewhere = TempFile::new(format!("self 4\n1 {one} eth0 vlan=9\n4 {two} eth0 vlan=9\n"));
+    let mut stranger = process(&machines[1], &elsewhere);
+    assert_eq!(stranger.fails("connect s 1:80 timeout=300"), "TimedOut");
+    let status = ask(&machines[0], ASK, &Question::Status);
+    for device in ["eth0:vlan7", "eth0:vlan8"] {
+        let mut found = status["devices"].as_array().expect("a list").iter();
+        let found = found.find(|it| it["device"] == device).expect("it is there");
+        assert!(found["other_vlan"].as_u64().is_some_and(|n| n > 0), "{found}");
+    }
 }

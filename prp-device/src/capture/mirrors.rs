@@ -12,6 +12,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_node::mirror::{MirrorListener, has_ended, offer};
+use prp_proto::hosts::Tag;
 
 use super::CapturedFrame;
 use crate::sys::mirror_ring::MirrorRing;
@@ -32,7 +33,7 @@ impl MirrorSource {
         let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
         self.ring.empty(until, &mut |copied| {
             take(&CapturedFrame {
-                vlan: None,
+                tag: Tag::default(),
                 time: Duration::from_nanos(copied.time),
                 device: copied.device,
                 is_outgoing: true,

@@ -117,7 +117,7 @@ fn each_frame(block: &[u8], take: &mut dyn FnMut(&CapturedFrame<'_>)) {
         let has_tag = field(offset_of!(tpacket3_hdr, tp_status))? & libc::TP_STATUS_VLAN_VALID != 0;
         let tag = field(TAG)?;
         let frame = CapturedFrame {
-            vlan: if has_tag { Tag::vlan_of(tag as u16) } else { None },
+            tag: if has_tag { Tag::of(tag as u16) } else { Tag::default() },
             time: Duration::new(seconds.into(), nanos),
             device: word(address + offset_of!(sockaddr_ll, sll_ifindex))?,
             is_outgoing: *block.get(address + offset_of!(sockaddr_ll, sll_pkttype))?
@@ -176,20 +176,20 @@ mod tests {
     }
 
     #[test]
-    fn each_frame__the_vlan_that_the_kernel_says() {
+    fn each_frame__the_tag_that_the_kernel_says() {
         let mut bytes = block(&[60]);
-        let vlan = |bytes: &[u8]| {
-            let mut vlan = None;
-            each_frame(bytes, &mut |frame| vlan = frame.vlan);
-            vlan
+        let tag = |bytes: &[u8]| {
+            let mut tag = Tag::default();
+            each_frame(bytes, &mut |frame| tag = frame.tag);
+            tag
         };
         bytes[48 + TAG..][..4].copy_from_slice(&0xa007_u32.to_ne_bytes());
-        assert_eq!(vlan(&bytes), None, "without a tag the field is undefined");
+        assert_eq!(tag(&bytes), Tag::default(), "without a tag the field is undefined");
         let status = 48 + offset_of!(tpacket3_hdr, tp_status);
         bytes[status..status + 4].copy_from_slice(&libc::TP_STATUS_VLAN_VALID.to_ne_bytes());
-        assert_eq!(vlan(&bytes), Some(7));
+        assert_eq!(tag(&bytes), Tag::new(7, 5));
         bytes[48 + TAG..][..4].copy_from_slice(&0xa000_u32.to_ne_bytes());
-        assert_eq!(vlan(&bytes), None, "a priority is no VLAN");
+        assert_eq!(tag(&bytes), Tag::new(0, 5), "a priority is no VLAN");
     }
 
     #[test]

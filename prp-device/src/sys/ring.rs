@@ -258,7 +258,7 @@ impl RxRing {
     /// Whether the frame in slot `index`, which is ours and had a tag, is of `vlan`; counts it if
     /// it is of another one.
     fn is_of_vlan(&self, index: u32, vlan: u16) -> bool {
-        let of = Tag::vlan_of(self.header(index).tp_vlan_tci);
+        let of = Tag::of(self.header(index).tp_vlan_tci).vlan();
         if of != Some(vlan) && of.is_some() {
             self.other_vlan.fetch_add(1, Ordering::Relaxed);
         }

@@ -46,9 +46,9 @@ impl Tag {
         (said != 0).then_some([a, b, c, d])
     }
 
-    /// Returns the number of the VLAN that the second half of a tag says, if it says one.
-    pub const fn vlan_of(said: u16) -> Option<u16> {
-        Self::new(said, 0).vlan()
+    /// Returns the tag whose second half is `said`.
+    pub const fn of(said: u16) -> Self {
+        Self::new(said, (said >> PRIORITY_SHIFT) as u8)
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
 use prp_device::{DeviceState, device_states};
 use prp_node::counted;
+use prp_proto::hosts::Tag;
 
 use super::decode::ProtocolNumbers;
 use super::packet::Packet;
@@ -106,7 +107,9 @@ impl Live {
             // What the loopback device sends comes in at once, and is shown then.
             if is_wanted && !(*loopback && frame.is_outgoing) {
                 packet.set(frame.time, name, frame.bytes, frame.len);
-                packet.vlan = packet.vlan.or(frame.vlan);
+                if packet.tag == Tag::default() {
+                    packet.tag = frame.tag;
+                }
                 take(packet);
             }
         })?;

@@ -19,7 +19,7 @@ use crate::print::json;
 
 /// What a tagged frame has before its EtherType, and how long the tag is.
 const VLAN: [u8; 2] = [0x81, 0];
-const TAG: usize = 4;
+const TAG_LEN: usize = 4;
 
 /// Bytes of both hardware addresses.
 const ADDRESSES: usize = 12;
@@ -31,8 +31,8 @@ pub(super) struct Packet {
     pub(super) time: Duration,
     /// The device, if that is known.
     pub(super) device: String,
-    /// Its VLAN, if it had a tag that says one.
-    pub(super) vlan: Option<u16>,
+    /// Its tag; that of no VLAN and no priority if it had none.
+    pub(super) tag: Tag,
     /// From the Ethernet header on without a tag, with zeros in place of what was not captured.
     pub(super) bytes: Vec<u8>,
     /// How many of them were captured.
@@ -158,7 +158,7 @@ impl Packet {
     /// Makes it another one, in the same memory.
     pub(super) fn set(&mut self, time: Duration, device: &str, bytes: &[u8], len: usize) {
         self.time = time;
-        self.vlan = None;
+        self.tag = Tag::default();
         if self.device != device {
             self.device.clear();
             self.device.push_str(device);
@@ -174,10 +174,10 @@ impl Packet {
         }
         self.bytes.clear();
         let is_tagged = bytes.get(ADDRESSES..ETHERNET_LEN) == Some(&VLAN[..]);
-        match bytes.split_at_checked(ADDRESSES + TAG).filter(|_| is_tagged) {
+        match bytes.split_at_checked(ADDRESSES + TAG_LEN).filter(|_| is_tagged) {
             Some((head, rest)) => {
                 if let [.., high, low] = *head {
-                    self.vlan = Tag::vlan_of(u16::from_be_bytes([high, low]));
+                    self.tag = Tag::of(u16::from_be_bytes([high, low]));
                 }
                 self.bytes.extend_from_slice(&head[..ADDRESSES]);
                 self.bytes.extend_from_slice(rest);
@@ -188,6 +188,16 @@ impl Packet {
         // A capture file may say anything.
         let missing = len.saturating_sub(bytes.len()).min(CaptureSocket::LONGEST as usize);
         self.bytes.resize(self.captured + missing, 0);
+    }
+
+    /// The bytes that were captured, with the tag in its place: what is before it, itself if there
+    /// is one, and what is behind it.
+    pub(super) fn wire(&self) -> (&[u8], Vec<u8>, &[u8]) {
+        let bytes = &self.bytes[..self.captured];
+        let (addresses, rest) = bytes.split_at(ADDRESSES.min(bytes.len()));
+        let is_cut = addresses.len() < ADDRESSES;
+        let tag = self.tag.bytes().filter(|_| !is_cut).map_or_else(Vec::new, Vec::from);
+        (addresses, tag, rest)
     }
 
     /// Adds what is carried in it to `text`, for people: a line without its end. Nothing but the
@@ -205,7 +215,7 @@ impl Packet {
         if !self.device.is_empty() {
             write!(text, "{} ", printable(&self.device))?;
         }
-        if let Some(vlan) = self.vlan {
+        if let Some(vlan) = self.tag.vlan() {
             write!(text, "vlan {vlan} ")?;
         }
         let (ends, bytes) = (&packet.ends, packet.bytes);
@@ -247,7 +257,7 @@ impl Packet {
         let row = PacketRow {
             time: self.time.as_secs_f64(),
             device: &self.device,
-            vlan: self.vlan,
+            vlan: self.tag.vlan(),
             carrier: packet.ends.carrier(),
             source_address,
             destination_address,

@@ -41,14 +41,18 @@ impl Writer {
             self.devices.len() - 1
         });
         let nanos = packet.time.as_nanos() as u64;
-        let len = packet.captured;
+        let (addresses, tag, rest) = packet.wire();
+        let len = packet.captured + tag.len();
         let padded = len.next_multiple_of(4);
         let block_len = padded as u32 + 32;
         let words = [6, block_len, interface as u32, (nanos >> 32) as u32, nanos as u32];
-        for word in words.into_iter().chain([len as u32, packet.bytes.len() as u32]) {
+        let whole = packet.bytes.len() + tag.len();
+        for word in words.into_iter().chain([len as u32, whole as u32]) {
             self.piece.extend_from_slice(&word.to_le_bytes());
         }
-        self.piece.extend_from_slice(&packet.bytes[..len]);
+        for part in [addresses, &tag, rest] {
+            self.piece.extend_from_slice(part);
+        }
         self.piece.resize(self.piece.len() + padded - len, 0);
         self.piece.extend_from_slice(&block_len.to_le_bytes());
     }

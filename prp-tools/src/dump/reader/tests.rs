@@ -1,5 +1,6 @@
 use std::fs;
 
+use prp_proto::hosts::Tag;
 use tempfile::NamedTempFile;
 
 use super::super::writer::Writer;
@@ -9,7 +10,7 @@ fn packet(device: &str, nanos: u64, bytes: &[u8]) -> Packet {
     Packet {
         time: Duration::from_nanos(nanos),
         device: device.into(),
-        vlan: None,
+        tag: Tag::default(),
         bytes: bytes.into(),
         captured: bytes.len(),
     }
@@ -92,6 +93,12 @@ fn file__has_what_was_written() {
         packet("eth0", 1_700_000_000_123_456_789, &[7; 61]),
         packet("eth1", 1_700_000_001_000_000_000, &[8; 60]),
         packet("eth0", 1_700_000_002_000_000_001, &[9; 1]),
+        Packet { tag: Tag::new(7, 5), ..packet("eth0", 1_700_000_003_000_000_000, &[6; 61]) },
+        Packet {
+            tag: Tag::new(0, 3),
+            captured: 14,
+            ..packet("eth0", 1, &[[5; 14], [0; 14]].concat())
+        },
     ];
     packets.iter().for_each(|packet| writer.put(packet));
     writer.write().expect("room");
