@@ -17,6 +17,7 @@ mod flow;
 mod iperf3;
 mod latency;
 mod machine;
+mod mesh;
 mod meter;
 mod offload;
 mod parallel;
@@ -69,6 +70,7 @@ const EXAMPLES: &str = "\
   prp perf stream beta --vs tcp --vs raw  goodput
   prp perf connect beta --vs tcp         short connections
   prp perf sweep beta --json sweep.json  ping-pong from 0 to 1 MiB
+  prp perf mesh                          all pairs of nodes, with a server on each
 ";
 
 /// Measure latency and goodput to another node, and compare.
@@ -86,6 +88,7 @@ enum PerfCommand {
     Stream(stream::StreamArgs),
     Connect(connect::ConnectArgs),
     Sweep(sweep::SweepArgs),
+    Mesh(mesh::MeshArgs),
     Summary(summary::SummaryArgs),
     Results(results::ResultsArgs),
 }
@@ -171,6 +174,7 @@ pub(crate) fn run(args: &PerfArgs) -> Result<(), Failure> {
         PerfCommand::Stream(args) => stream::run(args),
         PerfCommand::Connect(args) => connect::run(args),
         PerfCommand::Sweep(args) => sweep::run(args),
+        PerfCommand::Mesh(args) => mesh::run(args),
         PerfCommand::Summary(args) => summary::run(args),
         PerfCommand::Results(args) => results::run(args),
     };

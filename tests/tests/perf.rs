@@ -5,12 +5,13 @@
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use prp_tests::puppet::Puppet;
+use prp_tests::scratch::TempFile;
 use prp_tests::topology::{Node, Topology};
 use prp_tests::{program, wait};
 use serde_json::Value;
@@ -29,6 +30,9 @@ prp_tests::main! {
         stream__of_a_given_number_of_bytes,
         connect__has_its_keys,
         sweep__has_its_keys,
+        mesh__measures_all_pairs_and_names_the_slow_port,
+        mesh__goes_on_without_a_pair_that_fails,
+        latency__raw_frames_have_the_vlan_of_prphosts,
         serve__survives_what_is_no_client,
         serve__notices_that_a_client_has_gone,
         client__interrupted_leaves_all_as_it_was,
@@ -67,12 +71,17 @@ struct Server(Running, Receiver<String>);
 
 impl Server {
     fn start(node: &Node<'_>) -> Self {
-        let mut command = node.command(prp());
+        Self::run(node.command(prp()), 2)
+    }
+
+    /// By `command`, which runs prp, on the node with the number `node`.
+    fn run(mut command: Command, node: u8) -> Self {
         let mut child =
             command.args(["perf", "serve"]).stderr(Stdio::piped()).spawn().expect("it starts");
         let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
         let printed = lines.next().expect("it says something").expect("text");
-        assert!(printed.starts_with("prp: listening on 2:5210 and TCP"), "{printed}");
+        let wanted = format!("prp: listening on {node}:5210 and TCP");
+        assert!(printed.starts_with(&wanted), "{printed}");
         // Reads on. Otherwise the server would block on the full pipe.
         let (sender, printed) = mpsc::channel();
         std::thread::spawn(move || {
@@ -290,6 +299,89 @@ fn sweep__has_its_keys() {
         assert_eq!(points.last().expect("some")["size"], 1 << 20);
     }
     assert_eq!(json["results"]["prp"][0]["size"], 0);
+}
+
+/// Three nodes on a switch, and the port of one of them sends at 20 Mbit/s only.
+fn mesh__measures_all_pairs_and_names_the_slow_port() {
+    let topology = Topology::up("star", ["3", "--carrier", "ethernet", "--no-routers"]);
+    let _servers = [1, 2, 3].map(|node| Server::run(topology.node(node).command(prp()), node));
+    let slow = ["qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", "20mbit"];
+    let slow = [&slow[..], &["burst", "64kb", "latency", "50ms"]].concat();
+    topology.node(3).run("tc", &slow);
+    let output = client(&topology, &["mesh", "-t", "0.2", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for (list, place) in
+        ["alone", "together"].iter().flat_map(|list| (0..6).map(move |at| (list, at)))
+    {
+        assert_positive(&json, &[&format!("{list}.{place}.gbps")]);
+    }
+    for node in 0..3 {
+        let keys = [
+            "alone_sends_gbps",
+            "alone_receives_gbps",
+            "together_sends_gbps",
+            "together_receives_gbps",
+        ];
+        assert_positive(&json["nodes"][node], &keys);
+    }
+    let is_slow = |port: &&Value| {
+        port["node"] == "node3" && port["direction"] == "sends" && port["when"] == "alone"
+    };
+    let named = json["slow"].as_array().expect("a list").iter().find(is_slow);
+    let named = named.unwrap_or_else(|| panic!("not named in {json:#}"));
+    assert!(named["gbps"].as_f64().is_some_and(|gbps| gbps < 0.03), "{named}");
+    let output = client(&topology, &["mesh", "-t", "0.2", "node1", "3", "2", "node3"]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("slow: 3 sends 0.0"), "{printed}");
+    let alone = client(&topology, &["mesh", "2", "node2"]);
+    assert_eq!(alone.status.code(), Some(2), "a node alone is no mesh");
+}
+
+/// The prphosts of one node does not know another one: both ways fail, and all others are measured.
+fn mesh__goes_on_without_a_pair_that_fails() {
+    let topology = Topology::up("star", ["3", "--carrier", "ethernet", "--no-routers"]);
+    let lines = topology.node(3).hosts();
+    let is_known = |line: &&str| !line.trim_start().starts_with("2 ");
+    let known: Vec<_> = lines.lines().filter(is_known).collect();
+    let hosts = TempFile::new(known.join("\n") + "\n");
+    let _servers = [1, 2].map(|node| Server::run(topology.node(node).command(prp()), node));
+    let _other = Server::run(topology.node(3).command_with_hosts(hosts.path(), prp()), 3);
+    let output = client(&topology, &["mesh", "-t", "0.1", "--json"]);
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("from node2 to node3: "), "{printed}");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let pairs = |list: &str, has: &str| {
+        let all = json[list].as_array().expect("a list").iter();
+        let named = |row: &Value| {
+            format!("{}{}", row["from"], row["to"]).replace("\"node", "").replace('"', "")
+        };
+        all.filter(|row| !row[has].is_null()).map(named).collect::<Vec<_>>()
+    };
+    assert_eq!(pairs("alone", "failed"), ["23", "32"], "{json:#}");
+    for list in ["alone", "together"] {
+        assert_eq!(pairs(list, "gbps"), ["12", "13", "21", "31"], "{json:#}");
+    }
+}
+
+/// Raw frames go by the same way as PRP's, so that they can be compared.
+fn latency__raw_frames_have_the_vlan_of_prphosts() {
+    let topology = Topology::pair_with(["--carrier", "ethernet"]);
+    let machines = [topology.node(1), topology.node(2)];
+    let [one, two] = machines.each_ref().map(|machine| machine.field("mac"));
+    let tag = "vlan=7 priority=5";
+    let hosts = TempFile::new(format!("1 {one} eth0 {tag}\n2 {two} eth0 {tag}\n"));
+    let [mut client, server] =
+        machines.each_ref().map(|machine| machine.command_with_hosts(hosts.path(), prp()));
+    let _server = Server::run(server, 2);
+    let words = ["perf", "latency", "2", "--vs", "raw", "--time", "0.1", "--rounds", "2", "--json"];
+    let output = client.args(words).output().expect("it can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for transport in ["prp", "raw"] {
+        assert_positive(&json["results"][transport], &["p50_us.median"]);
+    }
 }
 
 fn serve__survives_what_is_no_client() {

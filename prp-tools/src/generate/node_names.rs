@@ -111,6 +111,7 @@ mod tests {
             &["prp", "ping", "b"][..],
             &["prp", "ping", "alpha", "b"],
             &["prp", "perf", "stream", "b"],
+            &["prp", "perf", "mesh", "alpha", "b"],
             &["prp", "hosts", "resolve", "b"],
             &["prp", "cat", "b"],
         ] {

@@ -16,7 +16,7 @@ use super::transport::{Transport, WaitMode};
 use super::usage::{Spent, Usage};
 
 /// What both ends must have in common.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// The longest message: a description of a machine and a hundred counters are a few KiB.
 const MAX_LEN: u32 = 64 * 1024;
@@ -37,6 +37,10 @@ pub(super) enum Request {
     },
     /// Do your part of this.
     Run(Job),
+    /// Wait for streams of other nodes, until the next request.
+    Listen,
+    /// Do your part of streams between several nodes. It comes after [`Request::Listen`].
+    Mesh(MeshPart),
 }
 
 /// From server to client.
@@ -57,6 +61,8 @@ pub(super) enum Reply {
     },
     /// It is over.
     Done(Outcome),
+    /// Streams between several nodes are over, for this one.
+    Mesh(MeshOutcome),
     /// It went wrong, or cannot be done.
     Failed(String),
 }
@@ -98,6 +104,48 @@ pub(super) enum Work {
         /// Connections.
         count: u64,
     },
+}
+
+/// A node's part in streams that go on at the same time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MeshPart {
+    /// Streams that come.
+    pub(super) accept: u32,
+    /// Where it sends to, on a stream each.
+    pub(super) to: Vec<MeshTarget>,
+    /// For how many seconds.
+    pub(super) seconds: f64,
+}
+
+/// Where a stream leads.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MeshTarget {
+    /// The node.
+    pub(super) node: u16,
+    /// Its PRP port.
+    pub(super) port: u16,
+}
+
+/// What came of a node's part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct MeshOutcome {
+    /// What it sent.
+    pub(super) sent: Vec<SentStream>,
+    /// What it counted.
+    pub(super) outcome: Outcome,
+}
+
+/// What was sent on a stream, and has arrived.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct SentStream {
+    /// To which node.
+    pub(super) node: u16,
+    /// Payload.
+    pub(super) bytes: u64,
+    /// Until the node had all of it.
+    pub(super) seconds: f64,
 }
 
 /// How much to send.
@@ -147,21 +195,38 @@ impl Outcome {
     }
 }
 
+/// Whether `n` of something are no more than `max`.
+fn fits(what: &str, n: u64, max: u64) -> Result<(), String> {
+    if n <= max { Ok(()) } else { Err(format!("{what}: {n} is more than {max}")) }
+}
+
+/// Whether it can be sent for so long.
+fn lasts(seconds: f64) -> Result<(), String> {
+    if (0.0..=86400.0).contains(&seconds) {
+        return Ok(());
+    }
+    Err(format!("{seconds} seconds: expected 0 to 86400"))
+}
+
+impl MeshPart {
+    /// Whether it can be done at all.
+    pub(super) fn check(&self) -> Result<(), String> {
+        fits("streams", self.accept.into(), MAX_STREAMS.into())?;
+        fits("streams", self.to.len() as u64, MAX_STREAMS.into())?;
+        lasts(self.seconds)
+    }
+}
+
 impl Job {
     /// Whether it can be done at all.
     pub(super) fn check(&self) -> Result<(), String> {
-        let fits = |what: &str, n: u64, max: u64| {
-            if n <= max { Ok(()) } else { Err(format!("{what}: {n} is more than {max}")) }
-        };
         match self.work {
             Work::Echo { size, beside } => fits("message size", size, MAX_SIZE)
                 .and_then(|()| fits("connections beside", beside.into(), MAX_STREAMS.into())),
             Work::Stream { streams, send } => {
                 fits("streams", streams.into(), MAX_STREAMS.into())?;
                 match send {
-                    Some(Amount::Seconds(s)) if !(0.0..=86400.0).contains(&s) => {
-                        Err(format!("{s} seconds: expected 0 to 86400"))
-                    }
+                    Some(Amount::Seconds(seconds)) => lasts(seconds),
                     _ => Ok(()),
                 }
             }

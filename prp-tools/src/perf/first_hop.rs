@@ -7,7 +7,7 @@ use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
 use prp_node::printable_path;
 use prp_proto::addr::{MacAddr, NodeId};
-use prp_proto::hosts::HopTarget;
+use prp_proto::hosts::{HopTarget, Tag, interface_name};
 use prp_sock::HostsFile;
 
 /// Nodes a way may lead over: as many as a frame can cross.
@@ -18,6 +18,8 @@ const MAX_VIA: usize = 15;
 pub(super) struct FirstHop {
     /// This machine's device.
     pub(super) device: String,
+    /// The VLAN and the priority of the frames.
+    pub(super) tag: Tag,
     /// The station that gets the frames there.
     pub(super) mac: MacAddr,
     /// That is the node itself, not a router.
@@ -46,8 +48,9 @@ impl Way {
             let best = entry.and_then(|entry| entry.hops().min_by_key(|hop| hop.metric));
             match best.map(|hop| hop.target) {
                 Some(HopTarget::Direct { mac, device }) => {
-                    let (device, direct) = (device.to_owned(), at == node);
-                    return Ok(Self::Ethernet(FirstHop { device, mac, direct }));
+                    let (tag, direct) = (hosts.hosts().tag(device), at == node);
+                    let device = interface_name(device).to_owned();
+                    return Ok(Self::Ethernet(FirstHop { device, tag, mac, direct }));
                 }
                 Some(HopTarget::Udp(addr)) => return Ok(Self::Udp { node: at, addr }),
                 Some(HopTarget::Via(next)) => at = next,
@@ -122,11 +125,13 @@ mod tests {
 
     #[test]
     fn toward__the_best_route_and_through_routers() {
-        let hosts =
-            hosts("1 02:00:00:00:00:01 eth0 a\n2 02:00:00:00:00:02 eth1 b\n3 via 2 c\n4 via 3 d\n");
+        let hosts = hosts(
+            "1 02:00:00:00:00:01 eth0 a\n2 02:00:00:00:00:02 eth1 vlan=7 priority=5 b\n3 via 2 c\n4 via 3 d\n",
+        );
         let toward = |n| FirstHop::toward(&hosts, NodeId::new(n).expect("a node"));
         let mac = MacAddr([2, 0, 0, 0, 0, 2]);
-        let direct = FirstHop { device: "eth1".into(), mac, direct: true };
+        let tag = Tag::new(7, 5);
+        let direct = FirstHop { device: "eth1".into(), tag, mac, direct: true };
         assert_eq!(toward(2).expect("a way"), direct);
         assert_eq!(toward(4).expect("a way"), FirstHop { direct: false, ..direct });
         assert_eq!(toward(9).expect_err("no way").kind(), io::ErrorKind::HostUnreachable);
@@ -134,7 +139,8 @@ mod tests {
 
     #[test]
     fn device_toward__of_frames_and_of_datagrams() {
-        let hosts = hosts("1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth1\n3 udp:127.0.0.1\n");
+        let hosts =
+            hosts("1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth1 vlan=7\n3 udp:127.0.0.1\n");
         let toward = |n| device_toward(&hosts, NodeId::new(n).expect("a node"));
         assert_eq!(toward(2).expect("a way"), "eth1");
         assert_eq!(toward(3).expect("this machine"), "lo");

@@ -85,7 +85,7 @@ impl RawLink {
             let message = format!("node {node} is no neighbour: raw frames do not cross routers");
             return Err(io::Error::new(ErrorKind::Unsupported, message));
         }
-        let socket = RawSocket::open(&hop.device, ETHERTYPE)?;
+        let socket = RawSocket::open_tagged(&hop.device, ETHERTYPE, hop.tag)?;
         let header = Header::new(hop.mac, socket.mac(), ETHERTYPE, leg);
         // A multiple of four, as PRP's segments.
         let segment = (socket.mtu() as usize - header::OWN_LEN) & !3;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use prp_sock::{Builder, HostsFile, Port, PrpStream};
+use prp_sock::{Builder, HostsFile, Port, PrpListener, PrpStream};
 use socket2::SockRef;
 
 use super::conn::{self, Conn, LegListener, ServerSocket};
@@ -20,9 +20,9 @@ use super::offload::OffloadsOff;
 use super::raw::RawLink;
 use super::transport::{Transport, WaitMode};
 use super::usage::Spent;
-use super::{DEFAULT_PORT, flow, parallel};
+use super::{DEFAULT_PORT, flow, mesh, parallel};
 use crate::argument::port;
-use crate::exit::{Failure, report_missing};
+use crate::exit::{Failure, report_missing, words};
 use crate::hosts;
 use crate::print::notice;
 
@@ -103,8 +103,27 @@ struct Server {
 impl Server {
     /// One client, until it leaves.
     fn session(&self, control: &PrpStream) -> io::Result<()> {
+        let mut waiting = None;
         while let Some(request) = control::receive(control)? {
             let reply = match request {
+                Request::Listen => match self.prp_listener(WaitMode::Adaptive) {
+                    Ok((listener, port)) => {
+                        waiting = Some(listener);
+                        Reply::Ready { port }
+                    }
+                    Err(e) => Reply::Failed(e.to_string()),
+                },
+                Request::Mesh(part) => match (part.check(), waiting.take()) {
+                    (Err(why), _) => Reply::Failed(why),
+                    (Ok(()), None) => Reply::Failed("it does not listen".to_owned()),
+                    (Ok(()), Some(listener)) => {
+                        match mesh::part::play(&self.hosts, listener, control, &part) {
+                            Ok(outcome) => Reply::Mesh(outcome),
+                            Err(e) if conn::has_gone(control)? => return Err(e),
+                            Err(e) => Reply::Failed(words(&e)),
+                        }
+                    }
+                },
                 Request::Hello { version: VERSION } => {
                     Reply::Hello { version: VERSION, machine: Machine::here() }
                 }
@@ -145,11 +164,16 @@ impl Server {
         Ok(Outcome { received, ..outcome })
     }
 
+    /// A listener for connections that wait in this way, and its port.
+    fn prp_listener(&self, wait: WaitMode) -> io::Result<(PrpListener, u16)> {
+        let listener = builder(&self.hosts, wait).bind(Port::CONTROL)?;
+        let port = listener.local_addr()?.port.number();
+        Ok((listener, port))
+    }
+
     fn listener<'a>(&'a self, control: &'a PrpStream, job: &Job) -> io::Result<LegListener<'a>> {
         let socket = match job.transport {
-            Transport::Prp => {
-                ServerSocket::Prp(builder(&self.hosts, job.wait).bind(Port::CONTROL)?)
-            }
+            Transport::Prp => ServerSocket::Prp(self.prp_listener(job.wait)?.0),
             _ => {
                 let listener = self.tcp.as_ref().ok_or_else(|| {
                     io::Error::other("this prp perf serve runs with --no-tcp: no --vs tcp")
@@ -241,7 +265,7 @@ fn echo(
 /// and ends the own directions; the connections. Each has its thread before the next one is
 /// accepted, and all have their memory before the first: when the client begins to send there is
 /// nothing left to set up.
-fn transfer(
+pub(super) fn transfer(
     listener: &LegListener<'_>,
     streams: u32,
     send: Option<Amount>,

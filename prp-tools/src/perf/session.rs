@@ -1,5 +1,7 @@
 //! The client's side of the control connection.
 
+mod mesh;
+
 use std::cell::Cell;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -124,7 +126,7 @@ impl Session {
         match answer {
             Reply::Hello { machine, .. } => self.server = machine,
             Reply::Failed(why) => return Err(self.refused(&why)),
-            Reply::Ready { .. } | Reply::Done(_) => {
+            Reply::Ready { .. } | Reply::Done(_) | Reply::Mesh(_) => {
                 return Err(self.refused("an answer out of turn"));
             }
         }
@@ -164,7 +166,9 @@ impl Session {
                 _offloads: offloads,
             }),
             Reply::Failed(why) => Err(self.refused(&why)),
-            Reply::Hello { .. } | Reply::Done(_) => Err(self.refused("an answer out of turn")),
+            Reply::Hello { .. } | Reply::Done(_) | Reply::Mesh(_) => {
+                Err(self.refused("an answer out of turn"))
+            }
         }
     }
 
@@ -265,7 +269,7 @@ impl Leg<'_> {
         match session.answer().map_err(|e| session.failure(&e))? {
             Reply::Done(theirs) => Ok(theirs),
             Reply::Failed(why) => Err(session.refused(&why)),
-            Reply::Hello { .. } | Reply::Ready { .. } => {
+            Reply::Hello { .. } | Reply::Ready { .. } | Reply::Mesh(_) => {
                 Err(session.refused("an answer out of turn"))
             }
         }

@@ -215,12 +215,15 @@ fn of_captures(one: &Node<'_>, printed: &mut Printed) {
 }
 
 fn of_measurements(one: &Node<'_>, two: &Node<'_>, printed: &mut Printed) {
-    let _server = Running::start(two, &["perf", "serve"]);
-    wait::until("a server", || {
-        let mut scan = one.command(prp());
-        scan.args(["cat", "-z", "2", "5210"]).stderr(Stdio::null());
-        scan.status().expect("topo runs").success().then_some(())
-    });
+    let _servers = [one, two].map(|node| Running::start(node, &["perf", "serve"]));
+    for node in ["1", "2"] {
+        wait::until("a server", || {
+            let mut scan = one.command(prp());
+            scan.args(["cat", "-z", node, "5210"]).stderr(Stdio::null());
+            scan.status().expect("topo runs").success().then_some(())
+        });
+    }
+    printed.run(one.command(prp()), "perf mesh", &["-t", "0.05", "-q"]);
     let folder = TempDir::new().expect("a folder");
     let files: [(&str, &[&str]); 4] = [
         ("latency", &["-t", "0.05", "--vs", "tcp"]),

@@ -15,7 +15,10 @@ fn error_of(bytes: &[u8]) -> ErrorKind {
 fn receive__gives_what_was_sent() {
     let work = Work::Stream { streams: 3, send: Some(Amount::Bytes(7)) };
     let job = Job { leg: 1, transport: Transport::Tcp, wait: WaitMode::Spin, work };
-    let messages = [Request::Hello { version: VERSION }, Request::Run(job)];
+    let to = vec![MeshTarget { node: 2, port: 7000 }];
+    let part = MeshPart { accept: 2, to, seconds: 0.5 };
+    let hello = Request::Hello { version: VERSION };
+    let messages = [hello, Request::Run(job), Request::Listen, Request::Mesh(part)];
     let mut wire = Vec::new();
     for message in &messages {
         send(&mut wire, message).expect("a vector takes all");
@@ -49,6 +52,7 @@ fn receive__what_is_no_message_is_invalid() {
         r#"{"run":{"leg":1,"transport":"udp","wait":"block","work":{"echo":{"size":1,"beside":0}}}}"#,
         r#"{"run":{"leg":1,"transport":"prp","wait":"block","work":{"echo":{"size":1e99,"beside":0}}}}"#,
         r#"{"run":{"leg":1,"transport":"prp","wait":"block","work":{"echo":{"size":1}}}}"#,
+        r#"{"mesh":{"accept":1,"to":[{"node":65536,"port":1}],"seconds":1}}"#,
         deep.as_str(),
     ];
     for json in hostile {
@@ -114,6 +118,20 @@ fn check__bounds_what_a_client_may_ask_for() {
     ];
     for job in bad {
         assert!(job.check().is_err(), "{job:?}");
+    }
+}
+
+#[test]
+fn check__bounds_a_part_of_a_mesh() {
+    let part = |accept, targets, seconds| {
+        let to = vec![MeshTarget { node: 2, port: 7000 }; targets as usize];
+        MeshPart { accept, to, seconds }.check()
+    };
+    assert_eq!(part(MAX_STREAMS, MAX_STREAMS, 3.0), Ok(()));
+    for (accept, targets, seconds) in
+        [(MAX_STREAMS + 1, 0, 1.0), (0, MAX_STREAMS + 1, 1.0), (1, 1, -1.0), (1, 1, f64::NAN)]
+    {
+        assert!(part(accept, targets, seconds).is_err(), "{accept} {targets} {seconds}");
     }
 }
 
