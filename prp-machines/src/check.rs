@@ -16,6 +16,7 @@ use crate::model::{self, Model};
 use crate::output;
 use crate::report::{Report, Row, Verdict};
 use crate::scenes::{self, Scene, Setup};
+use crate::system_root::SystemRoot;
 use machines::boot;
 
 /// Kernels without an argument.
@@ -51,6 +52,9 @@ pub(crate) struct CheckArgs {
     /// Write the table to this file too
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
+    /// Add results to this file, a line of JSON each; the table has all that are in it
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
     /// Run the script in this file on node 1 before each scene, and print what it prints
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -60,6 +64,9 @@ pub(crate) struct CheckArgs {
     /// Use the processor's support for virtual machines, in place of emulation
     #[arg(long)]
     kvm: bool,
+    /// The Debian package for the scene systemd [default: the newest in target/debian]
+    #[arg(long, value_name = "FILE")]
+    package: Option<PathBuf>,
     /// Where kernels are kept
     #[arg(long, value_name = "FOLDER", hide = true)]
     cache: PathBuf,
@@ -104,19 +111,23 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome<ExitCode> {
         "{count} scenes, {} minutes at most",
         plan.end.saturating_duration_since(Instant::now()).as_secs().div_ceil(60)
     ));
-    let mut report = Report::default();
+    let (begin, mut report) = (Instant::now(), Report::default());
     for kernel in &plan.kernels {
         for model in &plan.models {
             plan.run_scenes(kernel, model, &mut report);
         }
     }
-    output::text(format_args!("\n{report}"));
+    let mut table = args.results.as_ref().map(|file| Report::read(file)).transpose()?;
+    let table = table.get_or_insert_with(|| report.clone());
+    table.sort(&scenes::all().iter().map(|scene| scene.name).collect::<Vec<_>>());
+    output::text(format_args!("\n{table}"));
     if let Some(file) = &args.table {
-        fs::write(file, report.to_string()).context(file.display())?;
+        fs::write(file, table.to_string()).context(file.display())?;
     }
     let failed = report.count(|verdict| matches!(verdict, Verdict::Failed(_)));
     let passed = report.count(|verdict| *verdict == Verdict::Passed);
-    output::line(format_args!("{passed} passed, {failed} failed"));
+    let seconds = begin.elapsed().as_secs();
+    output::line(format_args!("{passed} passed, {failed} failed, in {seconds} s"));
     if failed > 0 {
         let folder = args.evidence.display();
         output::line(format_args!("consoles, captures and counters of what failed: {folder}"));
@@ -182,8 +193,21 @@ impl<'a> Plan<'a> {
             };
             output::line(line);
             let (kernel, model) = (label.clone(), model.name.to_owned());
-            report.add(Row { scene: scene.name, kernel, model, verdict });
+            let row = Row { scene: scene.name.to_owned(), kernel, model, verdict };
+            let kept = self.args.results.as_ref().map_or(Ok(()), |file| row.append(file));
+            kept.unwrap_or_else(output::reason);
+            report.add(row);
         }
+    }
+
+    /// Boots machines and says how long that took.
+    fn boot(&self, kernel: &Kernel, model: &'static Model, setup: Setup) -> Outcome<Lab> {
+        let begin = Instant::now();
+        let kernels = [kernel, self.partner(kernel)];
+        let lab = boot(kernels, model, setup, &self.args.scratch, self.end, self.args)?;
+        let (label, seconds) = (&kernel.label, begin.elapsed().as_secs());
+        output::line(format_args!("booted   {label:8} {:12} {setup:?} ({seconds} s)", model.name));
+        Ok(lab)
     }
 
     /// Runs a scene in machines that another scene has left in order, or in new ones.
@@ -197,6 +221,9 @@ impl<'a> Plan<'a> {
         if let Some(reason) = (scene.exception)(kernel, model) {
             return Verdict::LeftOut(reason.to_owned());
         }
+        if let Some(reason) = self.has_no_system(scene, model) {
+            return Verdict::LeftOut(reason);
+        }
         if Instant::now() > self.end {
             return Verdict::Failed("not run: the time is over (--within)".to_owned());
         }
@@ -204,14 +231,7 @@ impl<'a> Plan<'a> {
         let captures = self.args.scratch.join("captures");
         let mut lab = match booted.take() {
             Some((setup, lab)) if setup == scene.setup => lab,
-            _ => match boot(
-                [kernel, self.partner(kernel)],
-                model,
-                scene.setup,
-                &self.args.scratch,
-                self.end,
-                self.args,
-            ) {
+            _ => match self.boot(kernel, model, scene.setup) {
                 Ok(lab) => lab,
                 Err(reason) => {
                     self.keep(&name, None);
@@ -231,6 +251,19 @@ impl<'a> Plan<'a> {
                 Verdict::Failed(reason.to_string())
             }
         }
+    }
+
+    /// Why a scene with a system of its own is left out, if it is: no card has a part in it, and
+    /// what it needs may not be there where nobody has asked for it by name.
+    fn has_no_system(&self, scene: &Scene, model: &'static Model) -> Option<String> {
+        if scene.setup != Setup::System {
+            return None;
+        }
+        if self.models.first() != Some(&model) {
+            return Some("no card has a part in it".to_owned());
+        }
+        let found = SystemRoot::find(&self.args.cache, self.args.package.as_deref());
+        found.err().filter(|_| self.args.scenes.is_empty()).map(|reason| reason.to_string())
     }
 
     /// Runs a scene from nodes that are made for it to their removal.

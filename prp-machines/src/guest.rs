@@ -3,8 +3,9 @@
 pub(crate) mod agent;
 mod init;
 mod nodes;
+mod system;
 
-pub(crate) use init::run as init;
+pub(crate) use init::{ROOT_KEY, run as init};
 
 /// The folder for files of scenes, in memory.
 pub(crate) const SCRATCH: &str = "/run/machines";

@@ -6,6 +6,7 @@ mod evidence;
 mod flows;
 mod nodes;
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -56,6 +57,8 @@ pub(crate) struct Lab {
     captures: usize,
     /// Whether each step is printed with its time.
     is_verbose: bool,
+    /// The Debian package, where the machine has a system of its own.
+    package: Option<PathBuf>,
 }
 
 /// A script that goes on beside others.
@@ -71,7 +74,18 @@ pub(crate) struct Job {
 impl Lab {
     /// A laboratory of machines that have booted. Each has the nodes whose cards it has.
     pub(crate) fn new(machines: Vec<Machine>, nodes: Vec<NodePlace>, is_verbose: bool) -> Self {
-        Self { machines, nodes, captures: 0, is_verbose }
+        Self { machines, nodes, captures: 0, is_verbose, package: None }
+    }
+
+    /// The same with the Debian package for a machine with a system of its own.
+    pub(crate) fn with_package(mut self, package: Option<PathBuf>) -> Self {
+        self.package = package;
+        self
+    }
+
+    /// The Debian package that the machine can install.
+    pub(crate) fn package(&self) -> Option<&Path> {
+        self.package.as_deref()
     }
 
     /// The number of the machine on which a node is.

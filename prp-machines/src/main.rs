@@ -20,6 +20,7 @@ mod output;
 mod protocol;
 mod report;
 mod scenes;
+mod system_root;
 
 use std::process::ExitCode;
 

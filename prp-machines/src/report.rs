@@ -1,9 +1,16 @@
 //! How scenes ended, as a table.
 
 use std::fmt::{self, Display};
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Context, Outcome};
 
 /// How a scene ended.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, Eq, PartialEq)]
 pub(crate) enum Verdict {
     /// All was as it should be.
     Passed,
@@ -14,10 +21,10 @@ pub(crate) enum Verdict {
 }
 
 /// A scene with a kernel and a model, and how it ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize, Eq, PartialEq)]
 pub(crate) struct Row {
     /// The scene.
-    pub(crate) scene: &'static str,
+    pub(crate) scene: String,
     /// The kernel, or those of both machines.
     pub(crate) kernel: String,
     /// The model of network card.
@@ -27,13 +34,51 @@ pub(crate) struct Row {
 }
 
 /// All rows, in the order in which they were run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Report(Vec<Row>);
 
+impl Row {
+    /// Adds it to the file of results at `path`, as a line of JSON.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn append(&self, path: &Path) -> Outcome {
+        let line = serde_json::to_string(self)? + "\n";
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        file.and_then(|mut file| file.write_all(line.as_bytes())).context(path.display())
+    }
+
+    fn is_of(&self, other: &Self) -> bool {
+        (&self.scene, &self.kernel, &self.model) == (&other.scene, &other.kernel, &other.model)
+    }
+}
+
 impl Report {
-    /// Adds a row.
+    /// The rows in the file of results at `path`; none where there is no file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has something else.
+    pub(crate) fn read(path: &Path) -> Outcome<Self> {
+        let text = match fs::read_to_string(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => String::new(),
+            read => read.context(path.display())?,
+        };
+        let mut report = Self::default();
+        for line in text.lines() {
+            report.add(serde_json::from_str(line).context(path.display())?);
+        }
+        Ok(report)
+    }
+
+    /// Adds a row, in place of an older one of the same scene, kernel and model.
     pub(crate) fn add(&mut self, row: Row) {
+        self.0.retain(|known| !known.is_of(&row));
         self.0.push(row);
+    }
+
+    /// Puts the rows in the order of `scenes`.
+    pub(crate) fn sort(&mut self, scenes: &[&str]) {
+        self.0.sort_by_key(|row| scenes.iter().position(|scene| *scene == row.scene));
     }
 
     /// How many scenes ended in a way.
@@ -92,7 +137,7 @@ impl Display for Report {
             }
             writeln!(f, "| {kernel} | {} |", models.join(" | "))?;
             writeln!(f, "| --- |{}", " --- |".repeat(models.len()))?;
-            for scene in self.distinct(|row| row.scene) {
+            for scene in self.distinct(|row| &row.scene) {
                 let cells: Vec<_> = models
                     .iter()
                     .map(|model| self.cell(kernel, model, scene, &mut notes))
@@ -114,6 +159,29 @@ impl Display for Report {
 mod tests {
     use super::*;
 
+    fn row(scene: &str, kernel: &str, model: &str, verdict: Verdict) -> Row {
+        let [scene, kernel, model] = [scene, kernel, model].map(str::to_owned);
+        Row { scene, kernel, model, verdict }
+    }
+
+    #[test]
+    fn read__has_the_newest_of_what_was_appended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results");
+        assert_eq!(Report::read(&path).unwrap().0, []);
+        let failed = Verdict::Failed("once".to_owned());
+        row("two", "6.1", "e1000", failed.clone()).append(&path).unwrap();
+        row("one", "6.1", "e1000", failed).append(&path).unwrap();
+        row("two", "6.1", "e1000", Verdict::Passed).append(&path).unwrap();
+        let mut report = Report::read(&path).unwrap();
+        report.sort(&["one", "two"]);
+        let table =
+            "| 6.1 | e1000 |\n| --- | --- |\n| one | FAILED (1) |\n| two | ok |\n\n(1) once\n";
+        assert_eq!(report.to_string(), table);
+        fs::write(&path, "something else\n").unwrap();
+        Report::read(&path).unwrap_err();
+    }
+
     #[test]
     fn display__a_table_a_kernel_and_each_reason_once() {
         let mut report = Report::default();
@@ -124,8 +192,7 @@ mod tests {
             ("two", "6.1", "tulip", Verdict::Failed("broken".to_owned())),
             ("one", "6.12", "e1000", Verdict::Passed),
         ] {
-            let (kernel, model) = (kernel.to_owned(), model.to_owned());
-            report.add(Row { scene, kernel, model, verdict });
+            report.add(row(scene, kernel, model, verdict));
         }
         let expected = "\
             | 6.1 | e1000 | tulip |\n| --- | --- | --- |\n\

@@ -9,6 +9,7 @@ mod offloads;
 mod processors;
 mod queues;
 mod stacked;
+mod system;
 mod tags;
 
 use crate::failure::Outcome;
@@ -32,6 +33,8 @@ pub(crate) enum Setup {
     TwoMachines,
     /// A machine for each of three nodes, the third one between the others.
     ThreeMachines,
+    /// A machine with a Debian of its own, with systemd, and no nodes.
+    System,
 }
 
 /// Why a scene makes no sense somewhere, if it makes none.
@@ -87,6 +90,7 @@ pub(crate) fn all() -> Vec<Scene> {
         stacked::SCENES,
         changes::SCENES,
         processors::SCENES,
+        system::SCENES,
     ];
     files.into_iter().flat_map(|scenes| scenes()).collect()
 }

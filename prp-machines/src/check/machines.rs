@@ -11,6 +11,7 @@ use crate::lab::{Card, Lab, NodePlace, address, nic_id};
 use crate::machine::{Cable, Hardware, Machine, Nic};
 use crate::model::Model;
 use crate::scenes::Setup;
+use crate::system_root::SystemRoot;
 
 /// Boots machines for scenes with this setup, their files below `scratch`. The first has the first
 /// kernel and `model`, others have the second kernel and another model.
@@ -26,6 +27,10 @@ pub(super) fn boot(
     args: &CheckArgs,
 ) -> Outcome<Lab> {
     let places = places(setup, model);
+    let system = (setup == Setup::System)
+        .then(|| SystemRoot::find(&args.cache, args.package.as_deref()))
+        .transpose()?;
+    let (root, package) = system.map(|system| (system.folder, system.package)).unzip();
     let count = 1 + places.iter().map(|place| place.machine).max().unwrap_or(0);
     let (processors, memory) = match setup {
         Setup::OneProcessor => (1, 1024),
@@ -41,11 +46,12 @@ pub(super) fn boot(
         }
         let own = places.iter().filter(|place| place.machine == number);
         let nics = own.flat_map(|place| nics(place, &places, scratch)).collect();
-        let hardware = Hardware { processors, memory, nics, kvm: args.kvm };
+        let root = root.clone();
+        let hardware = Hardware { processors, memory, nics, kvm: args.kvm, root };
         machines.push(Machine::launch(kernels[number.min(1)], &hardware, &folder, end)?);
     }
     machines.iter_mut().try_for_each(Machine::wait_until_booted)?;
-    let mut lab = Lab::new(machines, places, args.verbose);
+    let mut lab = Lab::new(machines, places, args.verbose).with_package(package);
     lab.load_modules()?;
     Ok(lab)
 }
@@ -68,6 +74,7 @@ fn places(setup: Setup, model: &'static Model) -> Vec<NodePlace> {
             place(3, 0, &[(0, model), (1, other)]),
         ],
         Setup::TwoMachines => vec![place(1, 0, &[(0, model)]), place(2, 1, &[(0, other)])],
+        Setup::System => Vec::new(),
         Setup::ThreeMachines => vec![
             place(1, 0, &[(0, model)]),
             place(2, 1, &[(1, other)]),

@@ -20,14 +20,16 @@ use crate::initramfs::MODULE_LIST;
 use crate::output;
 
 /// Where the shared files of the host appear, read-only.
-const HOST: &str = "/host";
+pub(super) const HOST: &str = "/host";
 /// Files that the machine writes, in memory.
 const WRITE: &str = "/write";
 /// Both together.
-const ROOT: &str = "/root";
+pub(super) const ROOT: &str = "/root";
 /// What names the program and the modules in the kernel's command line.
 const PROGRAM_KEY: &str = "machines.program=";
 const MODULES_KEY: &str = "machines.modules=";
+/// What names the folder of the host's that is the root, where that is not the host's own.
+pub(crate) const ROOT_KEY: &str = "machines.root=";
 
 /// Runs as the first process until the agent ends, and then ends the machine.
 pub(crate) fn run() -> ! {
@@ -61,14 +63,20 @@ fn prepare() -> Outcome<String> {
     for folder in ["upper", "work"] {
         fs::create_dir(format!("{WRITE}/{folder}"))?;
     }
-    let layers = format!("lowerdir={HOST},upperdir={WRITE}/upper,workdir={WRITE}/work");
-    mount_at("overlay", ROOT, &layers)?;
     let arguments = fs::read_to_string("/proc/cmdline")?;
+    let given = |key: &str| arguments.split_whitespace().find_map(|word| word.strip_prefix(key));
     let argument = |key: &str| -> Outcome<String> {
-        let found = arguments.split_whitespace().find_map(|word| word.strip_prefix(key));
-        found.map(str::to_owned).ok_or_else(|| key.to_owned()).context("no argument of the kernel")
+        let found = given(key).map(str::to_owned);
+        found.ok_or_else(|| key.to_owned()).context("no argument of the kernel")
     };
     let (program, modules) = (argument(PROGRAM_KEY)?, argument(MODULES_KEY)?);
+    let system = given(ROOT_KEY);
+    let lower = format!("{HOST}{}", system.unwrap_or_default());
+    let layers = format!("lowerdir={lower},upperdir={WRITE}/upper,workdir={WRITE}/work");
+    mount_at("overlay", ROOT, &layers)?;
+    if system.is_some() {
+        match super::system::hand_over(&program, &modules)? {}
+    }
     // As switch_root(8): where a process enters another mount namespace, its root becomes what is
     // mounted at the root.
     std::env::set_current_dir(ROOT)?;

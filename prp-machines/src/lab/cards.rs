@@ -56,7 +56,9 @@ impl Lab {
             let own = self.nodes.iter().filter(|place| place.machine == number);
             let models = own.flat_map(|place| place.cards.iter().map(|card| card.model));
             let modules: Vec<_> = models.flat_map(|model| model.modules).copied().collect();
-            self.beside_machine(number, &format!("modprobe -a {}", modules.join(" ")))?;
+            if !modules.is_empty() {
+                self.beside_machine(number, &format!("modprobe -a {}", modules.join(" ")))?;
+            }
         }
         Ok(())
     }

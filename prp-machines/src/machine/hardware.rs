@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::geteuid;
 
 use crate::failure::{Context, Outcome};
+use crate::guest::ROOT_KEY;
 use crate::kernel::Kernel;
 use crate::lab::quote;
 use crate::model::Model;
@@ -50,6 +51,8 @@ pub(crate) struct Hardware {
     pub(crate) nics: Vec<Nic>,
     /// Whether the processor's own support is used, in place of emulation.
     pub(crate) kvm: bool,
+    /// A folder with a system of its own, in place of the host's files.
+    pub(crate) root: Option<PathBuf>,
 }
 
 impl Hardware {
@@ -57,9 +60,13 @@ impl Hardware {
     pub(super) fn arguments(&self, kernel: &Kernel, folder: &Path) -> Outcome<Vec<String>> {
         let program = env::current_exe().context("this program")?;
         // `panic=-1` ends the machine at once, `loglevel=5` shows warnings.
+        let root = self
+            .root
+            .as_ref()
+            .map_or_else(String::new, |root| format!(" {ROOT_KEY}{}", root.display()));
         let kernel_arguments = format!(
             "console=ttyS0 loglevel=5 panic=-1 mitigations=off net.ifnames=0 random.trust_cpu=on \
-             machines.program={} machines.modules={}",
+             machines.program={} machines.modules={}{root}",
             program.display(),
             kernel.modules.display()
         );

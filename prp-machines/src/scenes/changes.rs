@@ -1,13 +1,18 @@
 //! What an administrator changes while bytes flow.
 
 use crate::failure::Outcome;
-use crate::lab::{Flow, Lab};
+use crate::lab::{Flow, Lab, address};
 use crate::scenes::Scene;
 
 /// The scenes of this file.
 pub(super) const SCENES: fn() -> Vec<Scene> = || {
     vec![
         Scene::new("name", "the device gets another name and its old one again in a flow", name),
+        Scene::new(
+            "address",
+            "the card gets another hardware address and its old one again in a flow",
+            hardware_address,
+        ),
         Scene::new("module", "the module of the cards is unloaded and loaded in a flow", module),
         Scene::new(
             "unplug",
@@ -32,6 +37,17 @@ fn name(lab: &mut Lab) -> Outcome {
         )?;
         lab.await_progress(&flow)?;
     }
+    lab.stop_flow(&flow)
+}
+
+fn hardware_address(lab: &mut Lab) -> Outcome {
+    let flow = lab.begin_flow(&Flow::default())?;
+    let set = |address: &str| {
+        format!("ip link set eth0 down; ip link set eth0 address {address}; ip link set eth0 up")
+    };
+    // Frames are for the address of prphosts, which nobody has meanwhile.
+    lab.on(1, &format!("{}; sleep 1; {}", set("02:00:00:00:ee:01"), set(&address(1, 0))))?;
+    lab.await_progress(&flow)?;
     lab.stop_flow(&flow)
 }
 

@@ -1,7 +1,11 @@
 //! Devices on top of a card.
 
+use std::path::Path;
+
+use serde_json::json;
+
 use crate::failure::{Failure, Outcome};
-use crate::lab::{Flow, Lab};
+use crate::lab::{Flow, Lab, STEP, address, quote};
 use crate::scenes::Scene;
 
 /// The scenes of this file.
@@ -13,6 +17,12 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
             bond_backup,
         ),
         Scene::new("bond-lacp", "a bond of both cards by 802.3ad", bond_lacp),
+        Scene {
+            exception: |_, _| {
+                (!is_installed("teamd")).then_some("no teamd: apt-get install libteam-utils")
+            },
+            ..Scene::new("team", "a team whose active card loses its cable in a flow", team)
+        },
         Scene::new("bridge", "a bridge with the card in it", bridge),
         Scene::new("macvlan", "macvlan devices of both cards", macvlan),
         Scene::new(
@@ -72,6 +82,39 @@ fn bond_lacp(lab: &mut Lab) -> Outcome {
     lab.stop_flow(&flow)
 }
 
+/// Whether the host, whose files the machines have, has a program.
+fn is_installed(program: &str) -> bool {
+    ["/usr/sbin", "/usr/bin"].iter().any(|folder| Path::new(folder).join(program).exists())
+}
+
+fn team(lab: &mut Lab) -> Outcome {
+    lab.beside(1, "modprobe -a team team_mode_activebackup")?;
+    for node in [1, 2] {
+        // Their names are apart, since teamd has files that are called so.
+        let settings = json!({
+            "device": format!("team{node}"),
+            "hwaddr": address(node, 0),
+            "runner": { "name": "activebackup" },
+            "link_watch": { "name": "ethtool" },
+            "ports": { "eth0": { "prio": 100, "sticky": false }, "eth1": { "prio": 1 } },
+        });
+        lab.on(node, "ip link set eth0 down; ip link set eth1 down")?;
+        let settings = quote(&settings.to_string());
+        let daemon = lab.start(node, &format!("exec teamd -r -c {settings}"), STEP * 4)?;
+        let set_up = format!("ip link set team{node} up");
+        lab.until_during(node, &set_up, &[&daemon])?;
+        lab.wait_for_carrier(node, &format!("team{node}"))?;
+        lab.set_hosts(node, &lab.ethernet_hosts(&format!("team{node}")))?;
+    }
+    let flow = lab.begin_flow(&Flow::default())?;
+    for is_in in [false, true] {
+        lab.set_cable(1, 0, is_in)?;
+        lab.set_cable(2, 0, is_in)?;
+        lab.await_progress(&flow)?;
+    }
+    lab.stop_flow(&flow)
+}
+
 fn bridge(lab: &mut Lab) -> Outcome {
     // A bridge takes the lowest address of its ports.
     lab.on_both(
@@ -110,7 +153,7 @@ fn macvlan(lab: &mut Lab) -> Outcome {
 fn ipvlan(lab: &mut Lab) -> Outcome {
     lab.on_both("ip link add iv0 link eth0 type ipvlan mode l2; ip link set iv0 up")?;
     lab.set_hosts_of_all(&lab.ethernet_hosts("iv0"))?;
-    let checked = lab.ended(1, "prp hosts check", crate::lab::STEP)?;
+    let checked = lab.ended(1, "prp hosts check", STEP)?;
     if !checked.output.contains("ipvlan") {
         return Err(Failure::new(format!(
             "prp hosts check says nothing of ipvlan: {}",

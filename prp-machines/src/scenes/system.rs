@@ -1,0 +1,119 @@
+//! The Debian package on a system with systemd.
+
+use crate::failure::{Failure, Outcome};
+use crate::lab::{Lab, quote};
+use crate::scenes::{Scene, Setup};
+
+/// The scenes of this file.
+pub(super) const SCENES: fn() -> Vec<Scene> = || {
+    vec![
+        Scene::new(
+            "systemd",
+            "the package's unit starts, is confined, reloads, is restarted, leaves nothing",
+            systemd,
+        )
+        .with(Setup::System),
+    ]
+};
+
+/// Functions of the steps.
+const FUNCTIONS: &str = r#"
+fail() { echo "$*"; exit 1; }
+soon() { for _ in {1..300}; do if "$@"; then return 0; fi; sleep 0.2; done; fail "never true: $*"; }
+main_pid() { systemctl show -p MainPID --value prp-routed; }
+has() { [[ $(sed -n "s/^$1:[[:space:]]*//p" "/proc/$(main_pid)/status") == $2 ]] || fail "$1 is not $2"; }
+as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
+"#;
+
+/// Steps, and what each is for.
+const STEPS: [(&str, &str); 6] = [
+    (
+        "the unit starts",
+        r#"
+modprobe veth
+ip link add eth0 address 02:00:00:00:00:01 type veth peer name eth1
+ip link set eth0 up; ip link set eth1 up; ip link set lo up
+printf 'self 1\n1 02:00:00:00:00:01 eth0 here\n2 02:00:00:00:00:02 eth0 there\n' >/etc/prphosts
+systemctl enable --now prp-routed
+systemctl is-active prp-routed
+[[ $(systemctl show -p NRestarts --value prp-routed) == 0 ]] || fail "it had to be started again"
+as_nobody prp routed status
+"#,
+    ),
+    (
+        "it is confined as its file says",
+        r#"
+[[ $(ps -o user= -p "$(main_pid)" | tr -d ' ') == prp-rou* ]] || fail "user: $(ps -o user= -p "$(main_pid)")"
+has CapBnd 0000000000002000
+has CapEff 0000000000002000
+has NoNewPrivs 1
+has Seccomp 2
+grep -q '^[^ ]* [^ ]* [^ ]* / / ro[, ]' "/proc/$(main_pid)/mountinfo" || fail "its root can be written to"
+[[ $(stat -c '%U %a' /run/prp) == 'prp-routed 755' ]] || fail "/run/prp: $(stat -c '%U %a' /run/prp)"
+"#,
+    ),
+    (
+        "it reads prphosts again, and survives a mistake in it",
+        r#"
+pid=$(main_pid)
+echo '3 via 2 far' >>/etc/prphosts
+systemctl reload prp-routed
+knows() { prp routed status --json | grep -q "\"nodes\": *$1"; }
+soon knows 3
+cp /etc/prphosts /tmp/prphosts
+echo 'mistake' >>/etc/prphosts
+systemctl reload prp-routed || true
+soon sh -c 'prp routed status --json | grep -q "last_error\": *\""'
+systemctl is-active prp-routed
+cp /tmp/prphosts /etc/prphosts
+systemctl reload prp-routed
+[[ $(main_pid) == "$pid" ]] || fail "it is another process"
+"#,
+    ),
+    (
+        "it comes back if it is killed, and if it hangs",
+        r#"
+restarted() { [[ $(systemctl show -p NRestarts --value prp-routed) == "$1" ]] && prp routed status; }
+kill -KILL "$(main_pid)"
+soon restarted 1
+kill -STOP "$(main_pid)"
+soon restarted 2
+journalctl -u prp-routed | grep -i watchdog
+"#,
+    ),
+    (
+        "an ordinary user runs programs by their capabilities",
+        r#"
+[[ $(getcap /usr/bin/prp) == *cap_net_raw* ]] || fail "no capability"
+as_nobody prp cat -lq 7000 </dev/null >/tmp/got &
+soon grep -q '@prp/1/7000$' /proc/net/unix
+as_nobody sh -c 'echo through | prp cat -q here 7000'
+wait $!
+[[ $(</tmp/got) == through ]] || fail "got: $(</tmp/got)"
+"#,
+    ),
+    (
+        "nothing is left of it",
+        r#"
+dpkg -P prp
+! systemctl is-active prp-routed || fail "it still runs"
+! systemctl cat prp-routed 2>/dev/null || fail "its unit is there"
+for path in /usr/bin/prp /usr/bin/prp-routed /etc/prphosts /etc/prp-routed.toml /run/prp \
+    /usr/share/doc/prp /etc/systemd/system/multi-user.target.wants/prp-routed.service; do
+    [[ ! -e $path && ! -L $path ]] || fail "$path is there"
+done
+! getent passwd prp-routed || fail "its user is there"
+"#,
+    ),
+];
+
+fn systemd(lab: &mut Lab) -> Outcome {
+    let package = lab.package().ok_or_else(|| Failure::new("no package"))?;
+    let install = format!("dpkg -i {}", quote(&format!("/host{}", package.display())));
+    lab.beside(1, &format!("{FUNCTIONS}\n{install}\ngetent passwd prp-routed"))?;
+    for (what, script) in STEPS {
+        let done = lab.beside(1, &format!("# {what}\n{FUNCTIONS}\n{script}"));
+        done.map_err(|reason| Failure::new(format!("{what}: {reason}")))?;
+    }
+    Ok(())
+}
