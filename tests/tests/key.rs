@@ -22,7 +22,6 @@ prp_tests::main! {
         file__that_others_can_read_or_that_is_missing_is_refused,
         file__is_read_again_where_a_process_only_listens,
         router__what_it_says_is_believed_if_it_has_the_key,
-        router__keeps_the_session_of_a_neighbour_with_the_key,
         tools__ask_with_the_key_and_name_who_has_none,
         dump__says_how_frames_are_protected;
 }
@@ -255,32 +254,6 @@ fn router__what_it_says_is_believed_if_it_has_the_key() {
         server.kill();
         assert_eq!(client.fails("read s 1"), "ConnectionReset", "{mode}");
     }
-}
-
-/// PRP-KEY-19: routers with the key have a session; the probes of one without it are dropped, and
-/// counted by the reason.
-fn router__keeps_the_session_of_a_neighbour_with_the_key() {
-    let topology = Topology::routed("chain", ["3"], 3);
-    let key = key_file(&keys(Mode::Sign));
-    let first = router(&topology, 1, Some(key.path()));
-    let _second = router(&topology, 2, Some(key.path()));
-    let ask = |node: u8, what: &str| -> serde_json::Value {
-        let (_, said, error) = prp(&topology, node, None, &["routed", what, "--json"]);
-        serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}{error}"))
-    };
-    // That of node 1 is by node 2 alone.
-    let is_up = |node| ask(node, "neighbours")[0]["liveness"] == "up";
-    wait::until("a session", || (is_up(1) && is_up(2)).then_some(()));
-    drop(first);
-    let _without = router(&topology, 1, None);
-    wait::until("probes that are not taken", || {
-        (ask(2, "counters")["dropped"]["unsigned"].as_u64()? > 3).then_some(())
-    });
-    wait::until("the end of the session", || (!is_up(2)).then_some(()));
-    assert_eq!(
-        (&ask(1, "status")["key_id"], &ask(2, "status")["key_id"]),
-        (&serde_json::Value::Null, &1.into())
-    );
 }
 
 /// Echoes of a node with the key are signed, and so are their answers.
