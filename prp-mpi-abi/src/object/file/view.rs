@@ -45,8 +45,8 @@ impl View {
         self.representation == "external32"
     }
 
-    /// Where the view begins, if `len` bytes of it from byte `offset` on are no further on than a file
-    /// reaches.
+    /// Where the view begins, if `len` bytes of it from byte `offset` on are no further on than a
+    /// file reaches.
     fn checked_start(&self, offset: u64, len: usize) -> Option<isize> {
         let start = isize::try_from(self.start).ok()?;
         let end = usize::try_from(offset.checked_add(len as u64)?).ok()?;
