@@ -40,6 +40,8 @@ note_fault() {
 # plan_faults: finds all that they need before anything is made.
 plan_faults() {
     [[ -n $FAULTS ]] || return 0
+    # shellcheck disable=SC2154 # plan.sh has them
+    [[ $CARRIER != unix || ${#PLAN_NODES[@]} == 2 ]] || usage "faults between Unix sockets are for a pair"
     need_tools ethtool
     # shellcheck disable=SC2034  # plan.sh reads it
     PLAN_WIRE=(wire)
@@ -72,6 +74,9 @@ start_wire() {
     for ((i = 0; i < ${#IF_NODE[@]}; i += 2)); do
         devices+=("a$((i / 2))" "b$((i / 2))")
     done
+    if [[ $CARRIER == unix ]]; then
+        devices=("unix:$(unix_folder 1):2:1" "unix:$(unix_folder 2):1:2")
+    fi
     write_faults
     : >"$STATE/wire.said"
     # A separate session, so that a Ctrl-C for another program does not cut the link.

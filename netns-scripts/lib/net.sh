@@ -151,6 +151,10 @@ write_plan() {
         try "write $STATE" mkdir "$STATE/$v" "$STATE/$v/sys"
     done
     for v in "${PLAN_NODES[@]}"; do
+        # Nodes have one file system, also where their networks are apart.
+        if [[ $CARRIER == unix && ! -d $(unix_folder "$v") ]]; then
+            try "write $STATE" mkdir -m 1777 "$(unix_folder "$v")"
+        fi
         hosts_text "$v" >"$STATE/$v/prphosts"
         ipv4_text "$v" >"$STATE/$v/ipv4"
     done

@@ -8,7 +8,7 @@
 #                             `faulty` and `routers`: two plans with the same words are the same
 # PLANNED                     what `prp hosts generate` has printed
 # PLAN_FILE                   a file that is read instead, or empty
-# CARRIER                     what PRP goes over: ethernet, udp or both
+# CARRIER                     what PRP goes over: ethernet, udp, both or unix
 # PLAN_NODES, PLAN_SWITCHES   the vertices, in the order of their numbers and of appearance
 # IF_NODE, IF_DEV, IF_MAC     one entry for each interface; the two ends of link L are the
 #                             interfaces 2L and 2L+1, so the other end of interface I is I^1
@@ -93,6 +93,7 @@ describe() {
     [[ $rate == none ]] && rate='no rate limit' || rate="$rate bit/s"
     case $(carrier_of "$more") in
     udp) words+=', over UDP' ;;
+    unix) words+=', by Unix sockets' ;;
     both) words+=', over Ethernet and UDP' ;;
     esac
     [[ " $more " != *' faulty '* ]] || words+=', with faults'
@@ -104,6 +105,7 @@ describe() {
 carrier_of() {
     case " $1 " in
     *' udp '*) echo udp ;;
+    *' unix '*) echo unix ;;
     *' both '*) echo both ;;
     *) echo ethernet ;;
     esac
@@ -112,6 +114,13 @@ carrier_of() {
 # A switch has no address.
 ipv4_address() {
     [[ $1 == sw* ]] || echo "10.99.$(($1 >> 8)).$(($1 & 255))"
+}
+
+# unix_folder NODE: where the node's Unix sockets are. With faults each node has a folder of its own,
+# in which the wire stands for the other one.
+unix_folder() {
+    # shellcheck disable=SC2154 # state.sh and faults.sh have them
+    if [[ -n $FAULTS ]]; then echo "$STATE/unix$1"; else echo "$STATE/unix"; fi
 }
 
 # hosts_text NODE: the node's prphosts.
@@ -125,6 +134,7 @@ hosts_text() {
         case $CARRIER in
         # The kernel has the route, and no node on it needs PRP.
         udp) echo "${line%% *} $backup ${line##* } mtu=$PLAN_MTU" ;;
+        unix) echo "${line%% *} unix:$(unix_folder "$node") ${line##* }" ;;
         both)
             [[ $line == *' via '* ]] && backup+=' metric 9000' || backup+=' metric 10000'
             echo "${line% *}, $backup ${line##* }"
@@ -132,6 +142,8 @@ hosts_text() {
         *) echo "$line" ;;
         esac
     done < <(planned_hosts "$node")
+    # No address of the machine says which node it is.
+    [[ $CARRIER != unix ]] || echo "self $node"
 }
 
 # planned_hosts NODE: the lines of its prphosts, over Ethernet.
@@ -168,12 +180,12 @@ ipv4_text() {
 # check_carrier MTU
 check_carrier() {
     case $CARRIER in
-    ethernet) ;;
+    ethernet | unix) ;;
     udp | both)
         # The MTU that prphosts needs, with the headers of IP and UDP.
         (($1 >= 200)) || usage "MTU '$1': over UDP 200 to 65535 is possible"
         ;;
-    *) usage "carrier '$CARRIER' (--carrier or PRP_CARRIER): ethernet, udp or both" ;;
+    *) usage "carrier '$CARRIER' (--carrier or PRP_CARRIER): ethernet, udp, both or unix" ;;
     esac
 }
 

@@ -13,7 +13,7 @@ ROUTERS=needed
 
 # plan_routers: finds all that they need before anything is made.
 plan_routers() {
-    [[ $ROUTERS == always || (${#PLAN_NODES[@]} -gt 2 && $CARRIER != udp) ]] || ROUTERS=''
+    [[ $ROUTERS == always || (${#PLAN_NODES[@]} -gt 2 && $CARRIER != udp && $CARRIER != unix) ]] || ROUTERS=''
     [[ -n $ROUTERS ]] || return 0
     PLAN+=" routers"
     find_program PRP_ROUTED prp-routed prp-routed ", or leave it out with --no-routers"

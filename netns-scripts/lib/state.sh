@@ -11,8 +11,8 @@
 #   BASE/INSTANCE/V/sys       mount point for exec
 #   BASE/INSTANCE/V/routed    with routers: see routers.sh
 #   BASE/INSTANCE/faults      with faults: see faults.sh
-#   BASE/INSTANCE/up          NAME SIZE MTU RATE [udp|both] [plan-SUM] [faulty] [routers]; written
-#                             last, so without it the rest is a leftover
+#   BASE/INSTANCE/up          NAME SIZE MTU RATE [udp|both|unix] [plan-SUM] [faulty] [routers];
+#                             written last, so without it the rest is a leftover
 
 # MODE is root or rootless. The two never share a folder, since the holder of the rootless mode has
 # another /run.

@@ -1,14 +1,15 @@
 //! The devices of a node, as prphosts names them.
 
 use std::io;
+use std::path::Path;
 
-use prp_proto::addr::{MacAddr, NodeId};
+use prp_proto::addr::{LinkAddr, MacAddr, NodeId};
 use prp_proto::device::Device;
-use prp_proto::hosts::{Entry, HopTarget, Hosts, UDP_DEVICE, interface_name};
+use prp_proto::hosts::{Entry, HopTarget, Hosts, UDP_DEVICE, UNIX_DEVICE, interface_name};
 
 use crate::{
-    Framing, Interface, PacketDevice, UdpDevice, Underlay, explain_open, list_interfaces,
-    named_interfaces,
+    Framing, Interface, PacketDevice, UdpDevice, Underlay, UnixDevice, explain_open,
+    list_interfaces, named_interfaces,
 };
 
 /// Devices that are waited for, at most: each costs two descriptors and a ring of a megabyte, and a
@@ -36,22 +37,27 @@ pub struct NodeDevice {
 /// the node's IP address is another machine's; what else the kernel says.
 pub fn open(hosts: &Hosts, local: NodeId, only: Option<&str>) -> io::Result<Vec<NodeDevice>> {
     let mut devices = Vec::new();
-    if only != Some(UDP_DEVICE) && is_on_ethernet(hosts, local) {
+    if !matches!(only, Some(UDP_DEVICE | UNIX_DEVICE)) && is_on_ethernet(hosts, local) {
         open_ethernet(hosts, only, &mut devices)?;
     }
     if only.is_none_or(|only| only == UDP_DEVICE) {
         devices.extend(open_udp(hosts, local)?);
     }
+    if only.is_none_or(|only| only == UNIX_DEVICE) {
+        devices.extend(open_unix(hosts, local)?);
+    }
     Ok(devices)
 }
 
-/// Whether the node `local` needs packet sockets: not if its only addresses are UDP's.
+/// Whether the node `local` needs packet sockets: not if its only addresses are UDP's, or it is
+/// reached by Unix sockets.
 pub fn is_on_ethernet(hosts: &Hosts, local: NodeId) -> bool {
-    let is_udp = |entry: Entry<'_>| {
+    let without = |entry: Entry<'_>| {
         let mut hops = entry.hops().peekable();
-        hops.peek().is_some() && hops.all(|hop| matches!(hop.target, HopTarget::Udp(_)))
+        let is_other = |target| matches!(target, HopTarget::Udp(_) | HopTarget::Unix(_));
+        hops.peek().is_some() && hops.all(|hop| is_other(hop.target))
     };
-    !hosts.entry(local).is_some_and(is_udp)
+    !hosts.entry(local).is_some_and(without)
 }
 
 /// Opens the UDP sockets of the node, on those of its UDP addresses that this machine has.
@@ -62,6 +68,17 @@ fn open_udp(hosts: &Hosts, local: NodeId) -> io::Result<Option<NodeDevice>> {
     let io = UdpDevice::open(&own, true, hosts.udp_peers())?;
     let device = Device::new(best, io.capabilities());
     Ok(Some(NodeDevice { name: UDP_DEVICE.to_owned(), device, io: Box::new(io) }))
+}
+
+/// Opens the Unix socket of this process, if prphosts says that the node has such.
+fn open_unix(hosts: &Hosts, local: NodeId) -> io::Result<Option<NodeDevice>> {
+    let Some(folder) = hosts.unix_folder().filter(|_| hosts.is_on_unix(local)) else {
+        return Ok(None);
+    };
+    let io = UnixDevice::open(Path::new(folder), local)?;
+    let own = LinkAddr::Unix { node: local, process: 0 };
+    let device = Device::new(own, io.capabilities());
+    Ok(Some(NodeDevice { name: UNIX_DEVICE.to_owned(), device, io: Box::new(io) }))
 }
 
 /// Checks that `only`, the device to use alone, is not in another VLAN than `hosts` says of it.

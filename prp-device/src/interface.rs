@@ -105,7 +105,8 @@ pub fn local_node(file: &HostsFile, wanted: Option<NodeId>) -> io::Result<NodeId
         HopTarget::Direct { mac: own, .. } => devices.iter().any(|device| device.mac == own),
         // That it can be bound says nothing where net.ipv4.ip_nonlocal_bind is 1.
         HopTarget::Udp(addr) => device_of(addr.ip(), &addresses, &devices).is_some(),
-        HopTarget::Via(_) => false,
+        // It says that a node is on this machine, and not which one a process belongs to.
+        HopTarget::Unix(_) | HopTarget::Via(_) => false,
     };
     hosts.local_node(is_local).map_err(|e| file.error(e.cause(), Some(e.fix())))
 }
@@ -115,7 +116,7 @@ pub fn own_addrs(hosts: &Hosts, own: NodeId, name: &str) -> impl Iterator<Item =
     let hops = hosts.entry(own).into_iter().flat_map(Entry::hops);
     hops.filter_map(move |hop| match hop.target {
         HopTarget::Direct { mac, device } => (device == name).then_some(mac),
-        HopTarget::Via(_) | HopTarget::Udp(_) => None,
+        HopTarget::Via(_) | HopTarget::Udp(_) | HopTarget::Unix(_) => None,
     })
 }
 

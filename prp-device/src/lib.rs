@@ -9,6 +9,7 @@
 //! | `packet` | a packet socket, with a ring shared with the kernel |
 //! | `underlay` | the trait of whatever carries packets |
 //! | `udp` | a UDP socket, whose datagrams travel in trains |
+//! | `unix` | Unix sockets, between processes of one machine |
 //! | `capture` | a packet socket that sees what all devices send and receive |
 //! | `framing` | which frames of a device are a network's: EtherType and VLAN |
 //! | `filter` | the classic BPF program that passes frames for a process or a router |
@@ -74,6 +75,7 @@ mod tcx_rx;
 mod tx_backlog;
 mod udp;
 mod underlay;
+mod unix;
 #[cfg(feature = "fast-paths")]
 mod xdp_tx;
 
@@ -110,6 +112,7 @@ pub use tcx_rx::TcxRx;
 pub use tx_backlog::TxBacklog;
 pub use udp::{NodePort, NodePortDrops, QueuePeek, UdpCounters, UdpDevice, UdpMtu};
 pub use underlay::{Packets, Take, Underlay};
+pub use unix::UnixDevice;
 #[cfg(feature = "fast-paths")]
 pub use xdp_tx::XdpTx;
 

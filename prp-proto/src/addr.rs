@@ -263,6 +263,13 @@ pub enum LinkAddr {
         /// The port: in routes the node's own, of which other processes have the following ones.
         port: u16,
     },
+    /// A process of a node of this machine, by Unix sockets (SPEC PRP-UNIX-1).
+    Unix {
+        /// The node.
+        node: NodeId,
+        /// The process's number: 0 in routes, which means all processes of the node.
+        process: u16,
+    },
 }
 
 /// UDP ports of a node, its own one included: a process has one each (SPEC PRP-UDP-2).
@@ -273,7 +280,8 @@ impl LinkAddr {
     pub const NOBODY: Self = Self::Udp { peer: UdpPeer(u16::MAX), port: 0 };
 
     /// Whether frames from `from` come from the node that has this address in a route: over UDP any
-    /// port in the node's range may be one of its processes' (SPEC PRP-UDP-3).
+    /// port in the node's range may be one of its processes' (SPEC PRP-UDP-3), and over Unix
+    /// sockets any number (SPEC PRP-UNIX-3).
     #[inline]
     pub fn covers(self, from: Self) -> bool {
         match (self, from) {
@@ -281,16 +289,19 @@ impl LinkAddr {
             (Self::Udp { peer: own, port: first }, Self::Udp { peer, port }) => {
                 own == peer && (first..first.saturating_add(UDP_PORTS)).contains(&port)
             }
+            (Self::Unix { node: own, .. }, Self::Unix { node, .. }) => own == node,
             _ => false,
         }
     }
 
-    /// Whether both are the same station, or UDP ports of the same IP address.
+    /// Whether both are the same station, UDP ports of the same IP address, or processes of the
+    /// same node.
     #[inline]
     pub fn is_same_host(self, other: Self) -> bool {
         match (self, other) {
             (Self::Ethernet(a), Self::Ethernet(b)) => a == b,
             (Self::Udp { peer: a, .. }, Self::Udp { peer: b, .. }) => a == b,
+            (Self::Unix { node: a, .. }, Self::Unix { node: b, .. }) => a == b,
             _ => false,
         }
     }
@@ -299,7 +310,7 @@ impl LinkAddr {
     pub const fn mac(self) -> Option<MacAddr> {
         match self {
             Self::Ethernet(mac) => Some(mac),
-            Self::Udp { .. } => None,
+            Self::Udp { .. } | Self::Unix { .. } => None,
         }
     }
 
@@ -307,14 +318,26 @@ impl LinkAddr {
     pub const fn is_udp(self) -> bool {
         matches!(self, Self::Udp { .. })
     }
+
+    /// Whether packets go by Unix sockets.
+    pub const fn is_unix(self) -> bool {
+        matches!(self, Self::Unix { .. })
+    }
+
+    /// Whether packets go without an Ethernet header, each to one process.
+    pub const fn is_datagram(self) -> bool {
+        !matches!(self, Self::Ethernet(_))
+    }
 }
 
 impl fmt::Display for LinkAddr {
-    /// A hardware address, or the number of an IP address in prphosts and a UDP port.
+    /// A hardware address, the number of an IP address in prphosts and a UDP port, or a node and
+    /// the number of a process.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ethernet(mac) => mac.fmt(f),
             Self::Udp { peer, port } => write!(f, "udp {}:{port}", peer.0),
+            Self::Unix { node, process } => write!(f, "unix {node}:{process}"),
         }
     }
 }
@@ -333,6 +356,13 @@ pub enum StationAddr {
     Ethernet(MacAddr),
     /// A UDP address and port.
     Udp(SocketAddr),
+    /// A node of this machine, and the number of one of its processes, or 0.
+    Unix {
+        /// The node.
+        node: NodeId,
+        /// As in [`LinkAddr::Unix`].
+        process: u16,
+    },
 }
 
 impl fmt::Display for StationAddr {
@@ -341,6 +371,8 @@ impl fmt::Display for StationAddr {
         match self {
             Self::Ethernet(mac) => mac.fmt(f),
             Self::Udp(addr) => write!(f, "udp:{addr}"),
+            Self::Unix { node, process: 0 } => write!(f, "unix:{node}"),
+            Self::Unix { node, process } => write!(f, "unix:{node}:{process}"),
         }
     }
 }

@@ -7,6 +7,7 @@ mod fault;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::mem;
 
 use crate::addr::{DeviceId, LinkAddr, NodeId, StationAddr};
 use crate::hosts::{Entry, HopTarget, Hosts};
@@ -175,7 +176,9 @@ impl Cluster {
         source: NodeId,
     ) -> Result<Option<Neighbour>, FaultKind> {
         let Some(member) = self.members.get(&hop.node) else { return Ok(None) };
-        let same = |other: &&NextHop| other.node == by && other.addr.is_udp() == hop.addr.is_udp();
+        let underlay = |addr: LinkAddr| mem::discriminant(&addr);
+        let same =
+            |other: &&NextHop| other.node == by && underlay(other.addr) == underlay(hop.addr);
         let hops = member.routes.lookup(source).next_hops();
         let seen = hops.iter().find(same);
         match seen {
@@ -188,10 +191,13 @@ impl Cluster {
 /// The addresses on a node's line that are its own: those of its best ways (SPEC PRP-ROUTE-0).
 fn own_addresses(entry: Entry<'_>) -> impl Iterator<Item = StationAddr> + '_ {
     let best = entry.hops().map(|hop| hop.metric).min();
-    entry.hops().filter(move |hop| Some(hop.metric) == best).filter_map(|hop| match hop.target {
-        HopTarget::Direct { mac, .. } => Some(StationAddr::Ethernet(mac)),
-        HopTarget::Udp(addr) => Some(StationAddr::Udp(addr)),
-        HopTarget::Via(_) => None,
+    entry.hops().filter(move |hop| Some(hop.metric) == best).filter_map(move |hop| {
+        match hop.target {
+            HopTarget::Direct { mac, .. } => Some(StationAddr::Ethernet(mac)),
+            HopTarget::Udp(addr) => Some(StationAddr::Udp(addr)),
+            HopTarget::Unix(_) => Some(StationAddr::Unix { node: entry.node(), process: 0 }),
+            HopTarget::Via(_) => None,
+        }
     })
 }
 

@@ -30,11 +30,11 @@ impl Device {
     /// readers sleep for longer with it than with [`Self::WINDOW`].
     pub const MAX_WINDOW: usize = 2 * Self::WINDOW;
 
-    /// Returns the device at `addr` that carries packets in these sizes. Over UDP its packets reach
-    /// this node itself as well.
+    /// Returns the device at `addr` that carries packets in these sizes. Over UDP and by Unix
+    /// sockets its packets reach this node itself as well.
     pub const fn new(addr: LinkAddr, capabilities: Capabilities) -> Self {
         let Capabilities { mtu, train, window, .. } = capabilities;
-        Self { addr, mtu, loopback: addr.is_udp(), train, window }
+        Self { addr, mtu, loopback: addr.is_datagram(), train, window }
     }
 
     /// An Ethernet device with this hardware address, whose frames have `mtu` bytes at most after

@@ -33,7 +33,7 @@ pub struct Egress {
     pub device: DeviceId,
     /// The neighbour.
     pub to: LinkAddr,
-    /// Over UDP without what goes before the network header.
+    /// In a datagram without what goes before the network header.
     head: [u8; HEADER_LEN],
 }
 
@@ -41,7 +41,7 @@ impl Egress {
     /// The headers: the first 30 bytes of a frame, or the first 16 of a datagram. The rest stays as
     /// it came.
     pub fn head(&self) -> &[u8] {
-        if self.to.is_udp() { packet_header(&self.head) } else { &self.head }
+        if self.to.is_datagram() { packet_header(&self.head) } else { &self.head }
     }
 }
 

@@ -6,13 +6,16 @@
 //! # node  hardware address     device   names and options
 //! 1       02:00:00:00:00:01    eth0     alpha
 //! 2       02:00:00:00:00:02    eth0     beta  b.cluster  mtu=9000
-//! 7       02:00:00:00:00:02    eth0     gamma     # the paper's way: a far node behind beta's address
-//! 8       via 2                         delta     # the same, by node
+//! 7       02:00:00:00:00:02    eth0     gamma     # the paper's way: a far node behind beta's
+//! address 8       via 2                         delta     # the same, by node
 //! 9       via 2 metric 10, via 3 metric 20  epsilon    # backup next hop
 //! ```
 //!
 //! A UDP address takes the place of a hardware address and a device, since the kernel finds the
 //! device: `5 udp:10.0.0.5 omega`, with a port `udp:10.0.0.5:5300` or `udp:[fd00::5]:5300`.
+//!
+//! `unix:` and a folder say that the node is on this machine, and its processes are reached by Unix
+//! sockets in that folder: `6 unix:/run/prp-cluster sigma`.
 //!
 //! Behind a device `vlan=7` and `priority=5` may say the tag of its frames.
 //!
@@ -64,6 +67,13 @@ pub const MIN_MTU: u16 =
 /// What the UDP carrier is called among devices: no line of prphosts may name a device so.
 pub const UDP_DEVICE: &str = "udp";
 
+/// What Unix sockets are called among devices: no line of prphosts may name a device so.
+pub const UNIX_DEVICE: &str = "unix";
+
+/// Longest path of the folder of Unix sockets, in bytes: their names in it fit what a socket's
+/// address has room for (SPEC PRP-HOSTS-18).
+pub const MAX_UNIX_FOLDER: usize = 90;
+
 /// Marks a node without an entry; 65,534 entries end at index 65,533.
 const NO_ENTRY: u16 = u16::MAX;
 
@@ -87,6 +97,8 @@ pub struct Hosts {
     tags: Vec<Tag>,
     /// Distinct, in order of first mention.
     udp_peers: Vec<IpAddr>,
+    /// Where the Unix sockets of nodes are; empty if no line has any.
+    unix_folder: String,
     names: Names,
 }
 
@@ -102,6 +114,7 @@ impl Default for Hosts {
             devices: Vec::new(),
             tags: Vec::new(),
             udp_peers: Vec::new(),
+            unix_folder: String::new(),
             names: Names::default(),
         }
     }
@@ -169,12 +182,23 @@ impl Hosts {
         &self.udp_peers
     }
 
+    /// The folder of the Unix sockets by which nodes of this machine are reached, if any are.
+    pub fn unix_folder(&self) -> Option<&str> {
+        Some(self.unix_folder.as_str()).filter(|folder| !folder.is_empty())
+    }
+
+    /// Whether the line of `node` says that it is reached by Unix sockets.
+    pub fn is_on_unix(&self, node: NodeId) -> bool {
+        let mut hops = self.entry(node).into_iter().flat_map(Entry::hops);
+        hops.any(|hop| matches!(hop.target, HopTarget::Unix(_)))
+    }
+
     /// The UDP addresses on the line of `node`, the best first, as the file has them and as routes
     /// and the endpoint know them.
     pub fn udp_addrs(&self, node: NodeId) -> Vec<(SocketAddr, LinkAddr)> {
         let hops = self.entry_index(node).map_or(&[][..], |entry| self.stored_hops(entry));
         let udp = |hop: &StoredHop| {
-            let addr = hop.target.addr().filter(|addr| addr.is_udp())?;
+            let addr = hop.target.addr(node).filter(|addr| addr.is_udp())?;
             Some((hop.metric, (self.socket_addr(addr)?, addr)))
         };
         let mut found: Vec<_> = hops.iter().filter_map(udp).collect();
@@ -188,7 +212,7 @@ impl Hosts {
             LinkAddr::Udp { peer, port } => {
                 Some(SocketAddr::new(*self.udp_peers.get(usize::from(peer.0))?, port))
             }
-            LinkAddr::Ethernet(_) => None,
+            LinkAddr::Ethernet(_) | LinkAddr::Unix { .. } => None,
         }
     }
 
@@ -224,6 +248,7 @@ impl Hosts {
             + self.devices.iter().map(String::capacity).sum::<usize>()
             + self.tags.capacity() * size_of::<Tag>()
             + self.udp_peers.capacity() * size_of::<IpAddr>()
+            + self.unix_folder.capacity()
             + self.names.heap_size()
     }
 
@@ -268,6 +293,7 @@ impl Hosts {
         self.devices.shrink_to_fit();
         self.tags.shrink_to_fit();
         self.udp_peers.shrink_to_fit();
+        self.unix_folder.shrink_to_fit();
         self.names.shrink();
     }
 }

@@ -132,6 +132,7 @@ impl RouteTable {
                 let ip = *self.udp_peers.get(usize::from(peer.0))?;
                 Some(StationAddr::Udp(SocketAddr::new(ip, port)))
             }
+            LinkAddr::Unix { node, process } => Some(StationAddr::Unix { node, process }),
         }
     }
 
@@ -143,6 +144,7 @@ impl RouteTable {
                 let at = self.udp_peers.iter().position(|ip| *ip == addr.ip())?;
                 Some(LinkAddr::Udp { peer: UdpPeer(at as u16), port: addr.port() })
             }
+            StationAddr::Unix { node, process } => Some(LinkAddr::Unix { node, process }),
         }
     }
 
@@ -150,7 +152,7 @@ impl RouteTable {
     /// prphosts no longer has it.
     pub fn renumber(&self, before: &Self, addr: LinkAddr) -> Option<LinkAddr> {
         match addr {
-            LinkAddr::Ethernet(_) => Some(addr),
+            LinkAddr::Ethernet(_) | LinkAddr::Unix { .. } => Some(addr),
             LinkAddr::Udp { .. } => self.link_addr(before.station(addr)?),
         }
     }

@@ -32,6 +32,7 @@ pub(crate) fn hosts(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Bound<'_,
                     route.set_item("device", device)?;
                 }
                 HopTarget::Udp(address) => route.set_item("udp", address.to_string())?,
+                HopTarget::Unix(folder) => route.set_item("unix", folder)?,
                 HopTarget::Via(node) => route.set_item("via", node.number())?,
             }
             routes.append(route)?;

@@ -231,7 +231,8 @@ fn shared_addresses(path: &Path, hosts: &Hosts) -> Vec<Finding> {
             let address = match hop.target {
                 HopTarget::Direct { mac, device } => format!("hardware address {mac} on {device}"),
                 HopTarget::Udp(address) => format!("UDP address {address}"),
-                HopTarget::Via(_) => continue,
+                // The node's number is all its address.
+                HopTarget::Unix(_) | HopTarget::Via(_) => continue,
             };
             let node = entry.node();
             let what = format!("{address} is there twice, for nodes");

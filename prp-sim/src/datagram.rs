@@ -29,6 +29,7 @@ pub(crate) fn on_link(from: usize, to: LinkAddr, datagram: &[u8]) -> Vec<u8> {
     let to = match to {
         LinkAddr::Udp { peer, .. } => mac(usize::from(peer.0), 0),
         LinkAddr::Ethernet(mac) => mac,
+        LinkAddr::Unix { .. } => MacAddr::ZERO,
     };
     [&to.0, &mac(from, 0).0, &ETHERTYPE.to_be_bytes()[..], datagram].concat()
 }

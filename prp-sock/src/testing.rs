@@ -7,14 +7,15 @@ mod faulty;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use std::{fmt, io, thread};
 
-use prp_device::{PipeDevice, Underlay};
-use prp_proto::addr::{DeviceId, MacAddr, NodeId, Port, PrpAddr};
+use prp_device::{PipeDevice, Underlay, UnixDevice};
+use prp_proto::addr::{DeviceId, LinkAddr, MacAddr, NodeId, Port, PrpAddr};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
 use prp_proto::hosts::Hosts;
@@ -169,6 +170,25 @@ impl Node {
         Self { number, engine }
     }
 
+    /// The node that is `side` of `numbers`, reached by Unix sockets in `folder`, where `rule` says
+    /// what becomes of packets that arrive.
+    fn on_unix(numbers: &Numbers, side: Side, folder: &Path, rule: Option<Rule>) -> Self {
+        let Numbers { alpha, beta, .. } = numbers;
+        let path = folder.display();
+        let text = format!("{alpha} unix:{path} alpha\n{beta} unix:{path} beta\n");
+        let hosts = Hosts::parse(text.as_bytes()).expect("the path is short");
+        let number = if side == Side::Alpha { *alpha } else { *beta };
+        let routes = RouteTable::build(&hosts, number, |_| Some(DeviceId(0)));
+        let device = UnixDevice::open(folder, number).expect("a socket");
+        let own = LinkAddr::Unix { node: number, process: 0 };
+        let devices = vec![Device::new(own, device.capabilities())];
+        let seed = [number.number() as u8; 32];
+        let endpoint = Endpoint::new(EndpointConfig::default(), routes, devices, seed);
+        let device = FaultyDevice::new(device, rule, numbers.clone());
+        let engine = Engine::start(endpoint, vec![Box::new(device)], vec!["unix".into()], None);
+        Self { number, engine: engine.expect("an engine on a Unix socket") }
+    }
+
     /// The node at one end of a link that leaves this process: `socket` is a datagram socket
     /// connected to its peer's. Like an engine of the real world it delivers what is left when the
     /// process exits.
@@ -252,6 +272,18 @@ impl Pair {
         Self {
             alpha: Node::new(&numbers, Side::Alpha, a, Vec::new()),
             beta: Node::new(&numbers, Side::Beta, b, Vec::new()),
+        }
+    }
+
+    /// As [`Self::with_rules`], of nodes that are reached by Unix sockets in `folder`.
+    ///
+    /// # Panics
+    /// If the operating system has no threads or descriptors left, or the folder takes no sockets.
+    pub fn on_unix(folder: &Path, to_alpha: Option<Rule>, to_beta: Option<Rule>) -> Self {
+        let numbers = Numbers::reserve();
+        Self {
+            alpha: Node::on_unix(&numbers, Side::Alpha, folder, to_alpha),
+            beta: Node::on_unix(&numbers, Side::Beta, folder, to_beta),
         }
     }
 

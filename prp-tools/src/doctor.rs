@@ -120,8 +120,8 @@ fn hosts_path(args: &DoctorArgs) -> PathBuf {
 /// All that is found, in the order in which it was searched for.
 fn examine(args: &DoctorArgs) -> Vec<Finding> {
     let path = hosts_path(args);
-    let is_udp = hosts::load(&path).is_ok_and(|file| is_all_udp(&file));
-    let mut found = process::findings(is_udp);
+    let is_unprivileged = hosts::load(&path).is_ok_and(|file| is_without_ethernet(&file));
+    let mut found = process::findings(is_unprivileged);
     let may_send = found.iter().all(|finding| finding.kind != Kind::PrivilegeRaw);
     let report = check::hosts(&path, HostsScope::Here);
     found.extend(
@@ -142,7 +142,7 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
         rest.extend(devices::findings(&file, args.latency));
         rest.extend(node_port::findings(&file));
         // Nothing is asked without the key that there is.
-        if (is_udp || may_send) && !has_key_fault {
+        if (is_unprivileged || may_send) && !has_key_fault {
             // A device by which nothing goes is the cause of all that is found of the nodes behind.
             let is_faulty = |device: &str| {
                 report.faults.iter().any(|fault| names(&fault.what, interface_name(device)))
@@ -173,7 +173,9 @@ fn nodes(args: &DoctorArgs, file: &HostsFile) -> Vec<String> {
     entries.filter(|node| Some(*node) != local).map(|node| node.to_string()).collect()
 }
 
-/// Whether UDP carries all that this prphosts leads to: no line names a device.
-fn is_all_udp(file: &HostsFile) -> bool {
-    file.hosts().devices().next().is_none() && !file.hosts().udp_peers().is_empty()
+/// Whether all that this prphosts leads to is reached without a privilege: no line names a device.
+fn is_without_ethernet(file: &HostsFile) -> bool {
+    let hosts = file.hosts();
+    let is_other = !hosts.udp_peers().is_empty() || hosts.unix_folder().is_some();
+    hosts.devices().next().is_none() && is_other
 }

@@ -140,8 +140,23 @@ pub(crate) fn run(args: &DumpArgs) -> Result<(), Failure> {
     let sink = Sink::of(args, filter.receiver_port())?;
     match &args.read {
         Some(path) => from_file(path, &numbers, &filter, sink),
+        None if is_all_unix() => {
+            let text = "by prphosts all packets go by Unix sockets, which cannot be captured";
+            Err(Failure::new(Code::Failed, text))
+        }
         None => live(args, &numbers, &filter, sink),
     }
+}
+
+/// Whether the prphosts in force leads to processes of this machine alone: their packets cross no
+/// device.
+fn is_all_unix() -> bool {
+    let file = hosts::load(&hosts::path_or_default(None)).ok();
+    file.is_some_and(|file| {
+        let hosts = file.hosts();
+        let leads_out = hosts.devices().next().is_some() || !hosts.udp_peers().is_empty();
+        hosts.unix_folder().is_some() && !leads_out
+    })
 }
 
 /// What is to be shown.

@@ -15,14 +15,14 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use prp_device::{
     Framing, KernelDevice, PacketDevice, PortFilter, Refusal, Sent, UdpCounters, Underlay,
-    explain_open, factory, list_interfaces, named_interfaces,
+    explain_open, factory, factory::NodeDevice, list_interfaces, named_interfaces,
 };
 use prp_node::printable_path;
 use prp_node::{KeyWatch, PortClaims};
 use prp_proto::addr::{DeviceId, LinkAddr, NodeId, Port};
 use prp_proto::endpoint::Device;
 use prp_proto::forward::{Flow, Forwarder, Outcome};
-use prp_proto::hosts::UDP_DEVICE;
+use prp_proto::hosts::{UDP_DEVICE, UNIX_DEVICE};
 use prp_proto::key::{Keyring, TRAILER_BYTES};
 use prp_proto::route::{NextHop, Route, RouteTable};
 use prp_proto::seq::{Seq, SeqWidth};
@@ -54,6 +54,8 @@ pub(crate) struct Prober {
     names: Vec<String>,
     /// The device after those.
     udp: Option<UdpProbe>,
+    /// The last device.
+    unix: Option<NodeDevice>,
     presence: OwnReplies,
     /// Why there are no Ethernet devices, where the node has some.
     no_ethernet: Option<io::Error>,
@@ -103,14 +105,17 @@ impl Prober {
         let hosts = file.hosts();
         let mut claims = PortClaims::new(local);
         let (udp, udp_device) = UdpProbe::open(hosts, local, &mut claims)?.unzip();
+        let unix = factory::open(hosts, local, Some(UNIX_DEVICE))?.pop();
         let port = free_port(&mut claims)?;
         let mut ethernet = Ok((Vec::new(), Vec::new()));
         if factory::is_on_ethernet(hosts, local) {
             ethernet = open_ethernet(&file, &PortFilter::new(local, false, [port].into_iter()));
         }
         let (opened, no_ethernet) = match ethernet {
-            // UDP needs no privilege, and may lead to the node.
-            Err(e) if e.kind() == ErrorKind::PermissionDenied && udp.is_some() => {
+            // The others need no privilege, and may lead to the node.
+            Err(e)
+                if e.kind() == ErrorKind::PermissionDenied && (udp.is_some() || unix.is_some()) =>
+            {
                 (Default::default(), Some(e))
             }
             other => (other?, None),
@@ -120,11 +125,15 @@ impl Prober {
         let routes = RouteTable::build(hosts, local, |name| {
             let at = match name {
                 UDP_DEVICE => udp_device.is_some().then_some(names.len()),
+                UNIX_DEVICE => {
+                    unix.is_some().then_some(names.len() + usize::from(udp_device.is_some()))
+                }
                 name => names.iter().position(|(known, _)| known == name),
             };
             at.map(|at| DeviceId(at as u16))
         });
         ours.extend(udp_device);
+        ours.extend(unix.as_ref().map(|unix| unix.device));
         let mut forwarder = Forwarder::new(hosts.ethertype(), routes, ours);
         forwarder.set_keyring(KeyWatch::in_force().read()?.map(|keys| Keyring::new(&keys)));
         let (id, started) = (std::process::id(), Instant::now());
@@ -136,6 +145,7 @@ impl Prober {
             devices,
             names,
             udp,
+            unix,
             presence: OwnReplies::new(local)?,
             no_ethernet,
             replies,
@@ -174,16 +184,18 @@ impl Prober {
         nodes.filter(|node| *node != self.forwarder.local()).collect()
     }
 
-    /// The device by which echoes to `node` leave first of all; none over UDP, and without a way.
+    /// The device by which echoes to `node` leave first of all; none without an Ethernet device on
+    /// the way, and without a way.
     pub(crate) fn device(&self, node: NodeId) -> Option<&str> {
         let device = self.best_hop(node)?.device;
         self.names.get(usize::from(device.0)).map(String::as_str)
     }
 
-    /// That device, or `udp`, and the first node on the way if that is another.
+    /// That device, or `udp` or `unix`, and the first node on the way if that is another.
     pub(crate) fn path(&self, node: NodeId) -> Option<String> {
         let hop = self.best_hop(node)?;
-        let device = self.device(node).unwrap_or("udp");
+        let other = if hop.addr.is_unix() { UNIX_DEVICE } else { UDP_DEVICE };
+        let device = self.device(node).unwrap_or(other);
         Some(match hop.node {
             first if first == node => device.to_owned(),
             first => format!("{device} via {first}"),
@@ -343,14 +355,15 @@ impl Prober {
 
     /// Sends `frames` by `device` to `to`; none if there is no such device.
     fn send_frames(&mut self, device: DeviceId, to: LinkAddr, frames: &[Vec<u8>]) -> Option<Sent> {
-        match (self.devices.get_mut(usize::from(device.0)), &mut self.udp) {
-            (Some(device), _) => {
-                let mut frames = frames.iter().map(|frame| [&frame[..], &[], &[], &[]]);
-                Some(device.send_frames(&mut frames))
-            }
-            (None, Some(udp)) => Some(udp.send(to, frames)),
-            (None, None) => None,
+        if let Some(device) = self.devices.get_mut(usize::from(device.0)) {
+            let mut frames = frames.iter().map(|frame| [&frame[..], &[], &[], &[]]);
+            return Some(device.send_frames(&mut frames));
         }
+        if to.is_unix() {
+            let mut packets = frames.iter().map(|frame| (to, [&frame[..], &[], &[], &[]]));
+            return Some(self.unix.as_mut()?.io.send(&mut packets));
+        }
+        Some(self.udp.as_mut()?.send(to, frames))
     }
 
     /// An echo by `next`, from the Ethernet header on if there is one.
@@ -407,6 +420,7 @@ impl Prober {
             let left = wakeup.saturating_duration_since(now);
             let ethernet = self.devices.iter().map(PacketDevice::as_fd);
             let fds = ethernet.chain(self.udp.iter().flat_map(UdpProbe::fds));
+            let fds = fds.chain(self.unix.iter().flat_map(|unix| unix.io.fds()));
             let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
             match ppoll(&mut fds, Some(TimeSpec::from_duration(left)), None) {
                 Ok(_) | Err(Errno::EINTR) => {}
@@ -417,7 +431,7 @@ impl Prober {
 
     /// Takes in what is there, and answers what is for the node itself.
     fn take_replies(&mut self) -> io::Result<()> {
-        let Self { devices, udp, presence, forwarder, replies, started, id, port, .. } = self;
+        let Self { devices, udp, unix, presence, forwarder, replies, started, id, port, .. } = self;
         let is_unsigned = &self.is_unsigned;
         let now = || started.elapsed().as_nanos() as u64;
         let mut take = |forwarder: &Forwarder, frame: &Frame<'_>| {
@@ -439,6 +453,14 @@ impl Prober {
         for (at, device) in devices.iter_mut().enumerate() {
             let at = DeviceId(at as u16);
             device.receive(1, &mut |from, bytes| match forwarder.decide(at, from, bytes) {
+                Outcome::Local(frame) if is_ours(&frame) => take(forwarder, &frame),
+                _ => {}
+            })?;
+        }
+        if let Some(unix) = unix {
+            let at = DeviceId((devices.len() + usize::from(udp.is_some())) as u16);
+            // The node's steward answers what is for the node.
+            unix.io.receive(1, &mut |from, bytes| match forwarder.decide(at, from, bytes) {
                 Outcome::Local(frame) if is_ours(&frame) => take(forwarder, &frame),
                 _ => {}
             })?;

@@ -8,6 +8,7 @@
 //! are similar, but not equal. Only the simulator repeats a run exactly.
 
 mod delay;
+mod end;
 mod faults;
 mod impairment;
 mod link;

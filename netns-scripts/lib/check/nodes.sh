@@ -53,7 +53,7 @@ assert {row["carrier"] for row in json.load(sys.stdin)} == {sys.argv[1]}' "$carr
         ends 1 "$topo" up pair --mtu 1400
         "$topo" down
     done
-    refused 2 'ethernet, udp or both' up pair --carrier tcp
+    refused 2 'ethernet, udp, both or unix' up pair --carrier tcp
 }
 
 check_apart() {

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use prp_proto::addr::{MacAddr, StationAddr};
+use prp_proto::addr::{MacAddr, NodeId, StationAddr};
 use prp_proto::route::HopUse;
 
 /// Bytes of a device's name at most, with the zero behind it: that of an interface, fifteen, and of
@@ -21,6 +21,7 @@ const HOP: usize = NAME + STATION + 1;
 const ETHERNET: u8 = 0;
 const IPV4: u8 = 1;
 const IPV6: u8 = 2;
+const UNIX: u8 = 3;
 
 /// Next hops a message may carry: more than a node has neighbours.
 const MAX_HOPS: usize = 1024;
@@ -101,6 +102,7 @@ fn encode_station(station: StationAddr) -> [u8; STATION] {
         StationAddr::Ethernet(mac) => write(ETHERNET, &mac.0, 0),
         StationAddr::Udp(SocketAddr::V4(addr)) => write(IPV4, &addr.ip().octets(), addr.port()),
         StationAddr::Udp(SocketAddr::V6(addr)) => write(IPV6, &addr.ip().octets(), addr.port()),
+        StationAddr::Unix { node, process } => write(UNIX, &node.number().to_be_bytes(), process),
     }
     bytes
 }
@@ -113,6 +115,10 @@ fn decode_station(bytes: &[u8; STATION]) -> Option<StationAddr> {
         ETHERNET => Some(StationAddr::Ethernet(MacAddr(*address.first_chunk()?))),
         IPV4 => Some(udp(IpAddr::from(*address.first_chunk::<4>()?))),
         IPV6 => Some(udp(IpAddr::from(*address))),
+        UNIX => {
+            let node = NodeId::new(u16::from_be_bytes(*address.first_chunk()?))?;
+            Some(StationAddr::Unix { node, process: port })
+        }
         _ => None,
     }
 }

@@ -154,8 +154,8 @@ impl Connection {
             return Err(if known { DropReason::Duplicate } else { DropReason::BadId });
         }
         let Some(offer) = offer else {
-            // SPEC PRP-UDP-5.
-            let no_classic = frame.from.is_udp();
+            // SPEC PRP-UDP-5, PRP-UNIX-5.
+            let no_classic = frame.from.is_datagram();
             return if no_classic {
                 Err(DropReason::Refused)
             } else {

@@ -1,5 +1,6 @@
 //! Answers to echoes (SPEC PRP-NODE-2), where no router gives them: over UDP a packet for the
-//! control port of a node without one comes to the process that holds the node's own port.
+//! control port of a node without one comes to the process that holds the node's own port, and by
+//! Unix sockets to all processes, of which the steward answers.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -72,12 +73,15 @@ impl EchoQueue {
 }
 
 impl Endpoint {
-    /// Answers `frame` if it is an echo that came over UDP; whether it is one.
+    /// Answers `frame` if it is an echo that came in a datagram; whether it is one.
     pub(super) fn answer_echo(&mut self, now: Instant, frame: &Frame<'_>) -> bool {
         let transport = frame.head.transport;
-        let is_asked = frame.from.is_udp() && transport.dst_port == Port::CONTROL;
+        let is_asked = frame.from.is_datagram() && transport.dst_port == Port::CONTROL;
         let block = NodeBlock::of(frame).filter(|block| block.kind == NodeKind::Echo);
         let Some(asked) = block.filter(|_| is_asked) else { return false };
+        if frame.from.is_unix() && !self.reports_unowned {
+            return true;
+        }
         if let Some(path) = self.path_back(frame)
             && self.echoes.queue.len() < MAX_QUEUED
             && self.echoes.allowed.take(now)

@@ -14,9 +14,9 @@ use crate::wire::{Flags, Frame, ResetBlock, ResetReason};
 
 impl Endpoint {
     /// Takes what `device` received from the neighbour at `from`: an Ethernet frame, whose source
-    /// that is, or on a device for UDP the payload of a datagram from an address that prphosts
-    /// lists (SPEC PRP-UDP-1). `sink` may lend a reader's buffer for the data of its connection.
-    /// Never panics and never fails, whatever the bytes are.
+    /// that is, or on a device for datagrams the payload of one, over UDP from an address that
+    /// prphosts lists (SPEC PRP-UDP-1, PRP-UNIX-1). `sink` may lend a reader's buffer for the data
+    /// of its connection. Never panics and never fails, whatever the bytes are.
     pub fn handle_packet(
         &mut self,
         now: Instant,
@@ -91,8 +91,8 @@ impl Endpoint {
         if let Some(handle) = known.filter(|_| is_believed(outcome) && may_move) {
             if follows {
                 self.adopt_peer_path(handle, device, frame);
-            } else if frame.from.is_udp() {
-                self.follow_udp_port(handle, frame.from);
+            } else if frame.from.is_datagram() {
+                self.follow_process(handle, frame.from);
             }
         }
         outcome.map(|()| Disposition::Accepted)

@@ -77,7 +77,7 @@ impl Endpoint {
         let Some(conn) = self.table.get(handle) else { return };
         let path = self.path(conn.local.port, conn.remote, conn.path_attempts);
         if let (Some(path), Some(conn)) = (path, self.table.get_mut(handle)) {
-            // Which of its UDP ports the peer's process has is no matter of routes.
+            // Which of its node's processes the peer is is no matter of routes.
             let to = if path.to.covers(conn.path.to) { conn.path.to } else { path.to };
             Self::take_path(conn, Path { to, ..path }, &mut self.connection_traces);
         }
@@ -178,7 +178,7 @@ impl Endpoint {
     ) {
         let to = frame.from;
         if let Some(ours) =
-            self.devices.get(usize::from(device.0)).filter(|d| to.is_udp() || !d.loopback)
+            self.devices.get(usize::from(device.0)).filter(|d| to.is_datagram() || !d.loopback)
             && let Some(conn) = self.table.get_mut(handle)
         {
             let path = Path { device, own: ours.addr, to, ..conn.path };
@@ -187,9 +187,9 @@ impl Endpoint {
         }
     }
 
-    /// Sends the frames of a connection to the UDP port that its peer's process sends from: at
-    /// first only the node's own port is known (SPEC PRP-UDP-4).
-    pub(super) fn follow_udp_port(&mut self, handle: ConnHandle, from: LinkAddr) {
+    /// Sends the frames of a connection to the process that its peer's come from: at first only
+    /// its node is known (SPEC PRP-UDP-4, PRP-UNIX-4).
+    pub(super) fn follow_process(&mut self, handle: ConnHandle, from: LinkAddr) {
         if let Some(conn) = self.table.get_mut(handle)
             && conn.path.to.is_same_host(from)
         {
@@ -260,7 +260,10 @@ impl Endpoint {
     pub(super) fn proven_size(&self, node: NodeId) -> u16 {
         match self.routes.lookup(node) {
             Route::Local => u16::MAX,
-            Route::Via(hops) if hops.iter().all(|hop| hop.mtu.is_some()) => u16::MAX,
+            // Between processes of this machine nothing else limits them.
+            Route::Via(hops) if hops.iter().all(|hop| hop.mtu.is_some() || hop.addr.is_unix()) => {
+                u16::MAX
+            }
             _ => self.proven.get(&node).copied().unwrap_or(0),
         }
     }

@@ -33,8 +33,8 @@ impl Endpoint {
         known: Option<ConnHandle>,
     ) -> Result<(), DropReason> {
         let offer = match frame.payload {
-            // SPEC PRP-UDP-5.
-            [] if frame.from.is_udp() => return Err(DropReason::Refused),
+            // SPEC PRP-UDP-5, PRP-UNIX-5.
+            [] if frame.from.is_datagram() => return Err(DropReason::Refused),
             [] => None,
             _ if !frame.crc_ok(CrcKey::NONE) => return Err(DropReason::BadCrc),
             payload => Some(Offer::parse(payload).map_err(|_| DropReason::Malformed)?),

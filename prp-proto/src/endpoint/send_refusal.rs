@@ -33,6 +33,7 @@ pub(super) struct RefusedHops(BTreeMap<(DeviceId, LinkAddr), SendRefusal>);
 const fn host(to: LinkAddr) -> LinkAddr {
     match to {
         LinkAddr::Udp { peer, .. } => LinkAddr::Udp { peer, port: 0 },
+        LinkAddr::Unix { node, .. } => LinkAddr::Unix { node, process: 0 },
         LinkAddr::Ethernet(_) => to,
     }
 }

@@ -30,6 +30,7 @@ mod slow;
 mod timeout;
 mod transfer;
 mod udp;
+mod unix;
 mod unowned;
 mod window;
 

@@ -31,15 +31,17 @@ pub(crate) struct StoredHop {
 pub(crate) enum StoredTarget {
     Direct { mac: MacAddr, device: u32 },
     Udp { peer: UdpPeer, port: u16 },
+    Unix,
     Via(NodeId),
 }
 
 impl StoredTarget {
-    /// The address of the neighbour; none by way of another node.
-    pub(crate) fn addr(self) -> Option<LinkAddr> {
+    /// The address of the neighbour, on the line of `node`; none by way of another node.
+    pub(crate) fn addr(self, node: NodeId) -> Option<LinkAddr> {
         match self {
             Self::Direct { mac, .. } => Some(mac.into()),
             Self::Udp { peer, port } => Some(LinkAddr::Udp { peer, port }),
+            Self::Unix => Some(LinkAddr::Unix { node, process: 0 }),
             Self::Via(_) => None,
         }
     }
@@ -73,6 +75,8 @@ pub enum HopTarget<'a> {
     },
     /// To an IP address, and the node's own UDP port there.
     Udp(SocketAddr),
+    /// To a process of this machine, by its Unix socket in this folder.
+    Unix(&'a str),
     /// The way frames for that node go.
     Via(NodeId),
 }
@@ -113,6 +117,7 @@ impl<'a> Entry<'a> {
                 StoredTarget::Udp { peer, port } => {
                     HopTarget::Udp(SocketAddr::new(hosts.udp_peers[usize::from(peer.0)], port))
                 }
+                StoredTarget::Unix => HopTarget::Unix(&hosts.unix_folder),
                 StoredTarget::Via(node) => HopTarget::Via(node),
             },
             metric: hop.metric,
@@ -124,7 +129,7 @@ impl<'a> Entry<'a> {
         let Self { hosts, entry } = self;
         hosts.stored_hops(entry).iter().map(|hop| match hop.target {
             StoredTarget::Direct { device, .. } => hosts.tags[device as usize],
-            StoredTarget::Udp { .. } | StoredTarget::Via(_) => Tag::default(),
+            StoredTarget::Udp { .. } | StoredTarget::Unix | StoredTarget::Via(_) => Tag::default(),
         })
     }
 

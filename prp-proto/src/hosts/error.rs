@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
-use super::{MAX_FILE, MAX_HOPS, MAX_NAME, MIN_MTU};
+use super::{MAX_FILE, MAX_HOPS, MAX_NAME, MAX_UNIX_FOLDER, MIN_MTU};
 use crate::addr::{NodeId, UDP_PORTS};
 
 /// How many mistakes are described; the rest are counted. More than a screenful helps no reader.
@@ -58,6 +58,13 @@ pub enum HostsErrorKind {
     },
     /// The file has more different IP addresses than can be told apart.
     TooManyUdp,
+    /// What follows `unix:` is no absolute path, or one that is too long.
+    UnixFolder,
+    /// Another line has another folder of Unix sockets.
+    UnixOther {
+        /// The first line that has one.
+        first: u32,
+    },
     /// A hardware address is all zeros.
     ZeroAddress,
     /// A hardware address is a group's.
@@ -143,7 +150,7 @@ impl fmt::Display for HostsErrorKind {
             Self::NodeAgain { .. } => "a node that has no line yet",
             Self::HopStart => {
                 "a hardware address such as 02:00:00:00:00:01, a UDP address such as udp:10.0.0.2, \
-                 or `via`"
+                 a folder of Unix sockets such as unix:/run/prp-cluster, or `via`"
             }
             Self::UdpAddress => {
                 "a UDP address such as udp:10.0.0.2, udp:[fd00::2] or udp:10.0.0.2:5300"
@@ -155,6 +162,14 @@ impl fmt::Display for HostsErrorKind {
             }
             Self::UdpOverlap { .. } => return write!(f, "{UDP_PORTS} UDP ports of the node's own"),
             Self::TooManyUdp => "at most 65535 different IP addresses",
+            Self::UnixFolder => {
+                return write!(
+                    f,
+                    "an absolute path of at most {MAX_UNIX_FOLDER} bytes, as in \
+                     unix:/run/prp-cluster"
+                );
+            }
+            Self::UnixOther { .. } => "one folder of Unix sockets for all nodes",
             Self::ZeroAddress | Self::GroupAddress => "the hardware address of one station",
             Self::DeviceName => "a device name of 1 to 15 bytes without `/`, `:` and `=`",
             Self::Metric => "a metric from 0 to 65535",
@@ -205,6 +220,7 @@ impl HostsErrorKind {
                     "; line {first} has the same IP address and a port less than {UDP_PORTS} away"
                 );
             }
+            Self::UnixOther { first } => return write!(f, "; line {first} has another one"),
             Self::MissingComma => "; a comma goes before a further next hop",
             Self::Comma => "; commas stand between next hops only",
             Self::LateMetric => "; a metric goes right behind its next hop",

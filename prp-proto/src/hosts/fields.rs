@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::num::NonZeroU16;
 
 use super::error::HostsErrorKind;
-use super::{MAX_NAME, MIN_MTU, UDP_DEVICE, is_local_name};
+use super::{MAX_NAME, MAX_UNIX_FOLDER, MIN_MTU, UDP_DEVICE, UNIX_DEVICE, is_local_name};
 use crate::addr::{MacAddr, NodeId, UDP_PORTS};
 use crate::wire::UDP_PORT;
 
@@ -69,13 +69,27 @@ pub(super) fn udp(word: &str) -> Result<SocketAddr, HostsErrorKind> {
     Ok(SocketAddr::new(ip, addr.port()))
 }
 
+/// Whether a word is meant for the folder of Unix sockets.
+pub(super) fn is_unix(word: &str) -> bool {
+    word.starts_with("unix:")
+}
+
+/// The folder of Unix sockets (SPEC PRP-HOSTS-18).
+pub(super) fn unix(word: &str) -> Result<&str, HostsErrorKind> {
+    let folder = word.strip_prefix("unix:").unwrap_or(word);
+    let usable = folder.starts_with('/')
+        && folder.len() <= MAX_UNIX_FOLDER
+        && !folder.contains(|c: char| c.is_whitespace() || c.is_control());
+    if usable { Ok(folder) } else { Err(HostsErrorKind::UnixFolder) }
+}
+
 /// Linux's own rules, and two of ours: no control characters, which would reach the terminals of
 /// those who read errors and statistics, and nothing that could be the rest of a line whose device
 /// was forgotten (SPEC PRP-HOSTS-5).
 pub(super) fn device(word: &str) -> Result<&str, HostsErrorKind> {
     let forbidden = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':' | '=');
     let usable = (1..=MAX_DEVICE).contains(&word.len())
-        && !matches!(word, "." | ".." | "," | "metric" | UDP_DEVICE)
+        && !matches!(word, "." | ".." | "," | "metric" | UDP_DEVICE | UNIX_DEVICE)
         && !word.contains(forbidden);
     if usable { Ok(word) } else { Err(HostsErrorKind::DeviceName) }
 }
@@ -122,7 +136,9 @@ pub(super) fn name(word: &str) -> Result<&str, HostsErrorKind> {
         "," => Err(HostsErrorKind::Comma),
         "via" => Err(HostsErrorKind::MissingComma),
         "metric" => Err(HostsErrorKind::LateMetric),
-        _ if word.parse::<MacAddr>().is_ok() || is_udp(word) => Err(HostsErrorKind::MissingComma),
+        _ if word.parse::<MacAddr>().is_ok() || is_udp(word) || is_unix(word) => {
+            Err(HostsErrorKind::MissingComma)
+        }
         _ if !word.bytes().all(allowed) => Err(HostsErrorKind::NameCharacters),
         _ if word.bytes().all(|b| b.is_ascii_digit()) => Err(HostsErrorKind::NameNumber),
         _ if word.starts_with('-') => Err(HostsErrorKind::NameHyphen),

@@ -36,6 +36,8 @@ struct Parser {
     device_lines: Vec<u32>,
     /// Indices into `hosts.udp_peers`, by hash.
     udp_peers: HashTable<u16>,
+    /// The line that names the folder of Unix sockets first.
+    unix_line: u32,
     self_line: Option<Directive>,
     ethertype_line: Option<Directive>,
     /// A line that might have been any node's was not understood. Then a node without a line is no
@@ -173,8 +175,8 @@ impl Parser {
         }
     }
 
-    /// `via NODE [metric N]`, `ADDRESS DEVICE [vlan=N] [priority=N] [metric N]` or `UDP-ADDRESS
-    /// [metric N]`, and the word that is node or address.
+    /// `via NODE [metric N]`, `ADDRESS DEVICE [vlan=N] [priority=N] [metric N]`, `UDP-ADDRESS
+    /// [metric N]` or `unix:FOLDER [metric N]`, and the word that is node or address.
     fn hop<'a>(&mut self, words: &mut Words<'a>) -> Result<(StoredHop, Word<'a>), LineRejected> {
         let mut word = words.next();
         let target = if word.text == "via" {
@@ -184,6 +186,10 @@ impl Parser {
             let addr = self.check(words, word, fields::udp(word.text))?;
             let peer = self.udp_peer(addr.ip());
             StoredTarget::Udp { peer: self.check(words, word, peer)?, port: addr.port() }
+        } else if fields::is_unix(word.text) {
+            let folder = fields::unix(word.text).and_then(|folder| self.unix_folder(folder));
+            self.check(words, word, folder)?;
+            StoredTarget::Unix
         } else {
             let mac = self.check(words, word, fields::mac(word.text))?;
             let name = words.next();
@@ -252,6 +258,20 @@ impl Parser {
         peers.push(ip);
         self.udp_peers.insert_unique(hash(ip), number, |&i| hash(peers[usize::from(i)]));
         Ok(UdpPeer(number))
+    }
+
+    /// Notes the folder of Unix sockets, which all lines have in common.
+    fn unix_folder(&mut self, folder: &str) -> Result<(), HostsErrorKind> {
+        let known = &mut self.hosts.unix_folder;
+        if known.is_empty() {
+            known.push_str(folder);
+            self.unix_line = self.line;
+        }
+        if known == folder {
+            Ok(())
+        } else {
+            Err(HostsErrorKind::UnixOther { first: self.unix_line })
+        }
     }
 
     /// `{NAME | OPTION}` to the end of the line; a wrong one does not hide the next.

@@ -39,6 +39,7 @@ impl fmt::Display for Entry<'_> {
                     write!(f, "{mac} {}{tag}", interface_name(device))?;
                 }
                 HopTarget::Udp(addr) => write_udp(f, addr)?,
+                HopTarget::Unix(folder) => write!(f, "unix:{folder}")?,
                 HopTarget::Via(node) => write!(f, "via {node}")?,
             }
             if hop.metric != 0 {

@@ -8,6 +8,7 @@ use crate::addr::{MacAddr, NodeId};
 mod mistakes;
 mod props;
 mod udp;
+mod unix;
 
 pub(crate) use props::arb_file;
 

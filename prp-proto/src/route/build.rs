@@ -10,7 +10,9 @@ use hashbrown::{HashMap, HashTable};
 
 use super::{MAX_NEXT_HOPS, NextHop, NoRoute, RouteTable, TableEntry};
 use crate::addr::{DeviceId, LinkAddr, NodeId};
-use crate::hosts::{Hosts, MIN_MTU, StoredEntry, StoredTarget, UDP_DEVICE, Visit, walk};
+use crate::hosts::{
+    Hosts, MIN_MTU, StoredEntry, StoredTarget, UDP_DEVICE, UNIX_DEVICE, Visit, walk,
+};
 
 /// Bytes of the IPv4 and the UDP header.
 const UDP_IPV4_LEN: u16 = 20 + 8;
@@ -24,6 +26,8 @@ struct Builder<'a> {
     devices: Vec<Option<DeviceId>>,
     /// What sends and receives datagrams.
     udp: Option<DeviceId>,
+    /// The Unix sockets.
+    unix: Option<DeviceId>,
     /// The addresses of the local node's line.
     own: Vec<LinkAddr>,
     /// Whose an address on a device is, and at which metric it says so.
@@ -45,6 +49,8 @@ pub(super) fn build(
         local,
         devices: hosts.devices().map(&mut devices).collect(),
         udp: if hosts.udp_peers().is_empty() { None } else { devices(UDP_DEVICE) },
+        // A node that is not there itself has no socket of its own to send from.
+        unix: if hosts.is_on_unix(local) { devices(UNIX_DEVICE) } else { None },
         own: Vec::new(),
         neighbours: HashMap::default(),
         slots: vec![TableEntry::NoRoute(NoRoute::Unknown); usize::from(highest.number()) + 1],
@@ -76,7 +82,7 @@ impl Builder<'_> {
     fn survey(&mut self) {
         for (index, entry) in self.hosts.stored_entries().iter().enumerate() {
             for hop in self.hosts.stored_hops(index) {
-                let Some(addr) = hop.target.addr() else { continue };
+                let Some(addr) = hop.target.addr(entry.node) else { continue };
                 if entry.node == self.local {
                     self.own.push(addr);
                 }
@@ -98,6 +104,7 @@ impl Builder<'_> {
                 self.devices.get(device as usize).copied().flatten()
             }
             StoredTarget::Udp { .. } => self.udp,
+            StoredTarget::Unix => self.unix,
             StoredTarget::Via(_) => None,
         }
     }
@@ -113,7 +120,7 @@ impl Builder<'_> {
         found.clear();
         let mut missing = false;
         for hop in self.hosts.stored_hops(index) {
-            match (hop.target, hop.target.addr()) {
+            match (hop.target, hop.target.addr(entry.node)) {
                 // A frame to its own sender's address reaches no host (SPEC PRP-ROUTE-3).
                 (_, Some(addr)) if self.own.contains(&addr) => {}
                 (target, Some(addr)) => match self.device(target) {

@@ -232,7 +232,7 @@ fn expected_hops(
         })
     };
     let room = |mtu: Option<u32>, addr: LinkAddr| match addr {
-        LinkAddr::Ethernet(_) => mtu,
+        LinkAddr::Ethernet(_) | LinkAddr::Unix { .. } => mtu,
         // The generator has IPv4 only.
         LinkAddr::Udp { .. } => mtu.map(|mtu| mtu.saturating_sub(28).max(u32::from(MIN_MTU))),
     };
@@ -254,6 +254,7 @@ fn expected_hops(
                 let mtu = room(entry.mtu(), addr);
                 expected_hops.push((u32::from(hop.metric), addr, UDP.0, mtu));
             }
+            HopTarget::Unix(_) => panic!("the generator has none"),
             HopTarget::Via(gateway) => {
                 for (metric, addr, device, mtu) in self::expected_hops(hosts, local, gateway) {
                     let mtu = match (mtu, room(entry.mtu(), addr)) {

@@ -83,7 +83,7 @@ impl<'a> Frame<'a> {
     ) -> Result<Self, FrameError> {
         match own {
             LinkAddr::Ethernet(_) => Self::parse(bytes, ethertype),
-            LinkAddr::Udp { .. } => Self::parse_datagram(from, bytes),
+            LinkAddr::Udp { .. } | LinkAddr::Unix { .. } => Self::parse_datagram(from, bytes),
         }
     }
 

@@ -1,10 +1,12 @@
 //! What this machine lacks of a prphosts that is in force on it.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
+use nix::unistd::{AccessFlags, access};
 use prp_device::{DeviceState, device_states, list_interfaces};
 use prp_node::Explanation;
 use prp_proto::addr::NodeId;
@@ -65,7 +67,7 @@ impl<'h> Lines<'h> {
         others.flat_map(|entry| {
             entry.hops().filter_map(move |hop| match hop.target {
                 HopTarget::Direct { device, .. } => Some((entry, device)),
-                HopTarget::Udp(_) | HopTarget::Via(_) => None,
+                HopTarget::Udp(_) | HopTarget::Unix(_) | HopTarget::Via(_) => None,
             })
         })
     }
@@ -125,6 +127,12 @@ impl Machine {
             if is_fault { &mut found.faults } else { &mut found.notes }.push(finding);
         }
         if let Some(problem) = self.loopback_trouble(hosts.entry(own)) {
+            let DeviceProblem { what, fix, severity } = problem;
+            let finding = Finding { fix: Some(fix), ..Finding::new(path, what) };
+            let is_fault = severity == Severity::Unusable;
+            if is_fault { &mut found.faults } else { &mut found.notes }.push(finding);
+        }
+        if let Some(problem) = folder_trouble(hosts, own) {
             let DeviceProblem { what, fix, severity } = problem;
             let finding = Finding { fix: Some(fix), ..Finding::new(path, what) };
             let is_fault = severity == Severity::Unusable;
@@ -289,6 +297,27 @@ impl Machine {
     }
 }
 
+/// What keeps processes of node `own` from making their Unix sockets.
+fn folder_trouble(hosts: &Hosts, own: NodeId) -> Option<DeviceProblem> {
+    let folder = hosts.unix_folder().filter(|_| hosts.is_on_unix(own))?;
+    let error = match fs::metadata(folder) {
+        Ok(metadata) if !metadata.is_dir() => Some("it is none".to_owned()),
+        Ok(_) => {
+            let may = access(folder, AccessFlags::W_OK | AccessFlags::X_OK);
+            may.err().map(|e| io::Error::from(e).to_string())
+        }
+        Err(e) => Some(e.to_string()),
+    }?;
+    let is_all = hosts.entry(own)?.hops().all(|hop| matches!(hop.target, HopTarget::Unix(_)));
+    Some(DeviceProblem {
+        what: format!("folder {folder} of Unix sockets: {error}"),
+        fix: format!(
+            "`mkdir -m 1777 {folder}` for all users, or with the rights of those who may be nodes"
+        ),
+        severity: if is_all { Severity::Unusable } else { Severity::Passing },
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use prp_proto::addr::MacAddr;
@@ -328,6 +357,24 @@ mod tests {
         let vrf = DeviceState { kind: Some("vrf".into()), ..device("red", 9) };
         let eth0 = DeviceState { master: Some(9), ..device("eth0", 1) };
         assert_eq!(findings_of(&[vrf, eth0], TEXT), none());
+    }
+
+    #[test]
+    fn findings__the_folder_of_unix_sockets() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().display().to_string();
+        let text = format!("self 1\n1 unix:{path}\n2 unix:{path}\n");
+        assert_eq!(findings_of(&[], &text), none());
+        drop(folder);
+        let (faults, notes) = findings_of(&[], &text);
+        assert_eq!((faults.len(), notes.len()), (1, 0), "{faults:?} {notes:?}");
+        assert!(faults[0].starts_with(&format!("h: folder {path} of Unix sockets: No such file")));
+        // The node is reached in another way, too; and where it has no such address, it needs none.
+        let text = format!("self 1\n1 udp:10.0.0.1, unix:{path}\n2 unix:{path}\n");
+        let (faults, notes) = findings_of(&[], &text);
+        assert_eq!((faults.len(), notes.len()), (0, 1), "{faults:?} {notes:?}");
+        let text = format!("self 1\n1 udp:10.0.0.1\n2 unix:{path}\n");
+        assert_eq!(findings_of(&[], &text), none());
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Core {
                 let disposition =
                     endpoint.handle_packet(now, id, from, packet, sink.as_deref_mut());
                 // A datagram reaches only the process whose socket it is for.
-                let is_astray = !from.is_udp() && is_misdirected(disposition);
+                let is_astray = !from.is_datagram() && is_misdirected(disposition);
                 *misdirected += u32::from(is_astray);
                 shown += 1;
                 polled.bytes += packet.len();

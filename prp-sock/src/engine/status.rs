@@ -118,6 +118,7 @@ impl Engine {
         let carrier = match info.next_hop {
             LinkAddr::Ethernet(_) => "ethernet",
             LinkAddr::Udp { .. } => "udp",
+            LinkAddr::Unix { .. } => "unix",
         };
         records.begin("connection").field("state", info.state);
         records.field("local", info.local).field("peer", info.remote);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use prp_device::{Packets, Peek, PipeDevice, Received, Sent, Take, Underlay};
+use prp_device::{Packets, Peek, Received, Sent, Take, Underlay};
 use prp_proto::device::Capabilities;
 
 use super::Numbers;
@@ -23,30 +23,34 @@ pub enum FrameAction {
 /// A decision about every frame that arrives.
 pub type Rule = Box<dyn FnMut(&[u8]) -> FrameAction + Send>;
 
-/// One end of a pipe, with a rule for what arrives.
+/// A device with a rule for what arrives.
 pub(crate) struct FaultyDevice {
-    pipe: PipeDevice,
+    inner: Box<dyn Underlay>,
     rule: Option<Rule>,
     /// The node's number is taken for as long as its engine may hold claims in its name.
     _numbers: Numbers,
 }
 
 impl FaultyDevice {
-    pub(crate) fn new(pipe: PipeDevice, rule: Option<Rule>, numbers: Numbers) -> Self {
-        Self { pipe, rule, _numbers: numbers }
+    pub(crate) fn new(
+        inner: impl Underlay + 'static,
+        rule: Option<Rule>,
+        numbers: Numbers,
+    ) -> Self {
+        Self { inner: Box::new(inner), rule, _numbers: numbers }
     }
 }
 
 impl fmt::Debug for FaultyDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FaultyDevice").field("pipe", &self.pipe).finish_non_exhaustive()
+        f.debug_struct("FaultyDevice").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
 impl Underlay for FaultyDevice {
     fn receive(&mut self, max: usize, take: &mut Take<'_>) -> io::Result<Received> {
-        let Some(rule) = &mut self.rule else { return self.pipe.receive(max, take) };
-        self.pipe.receive(max, &mut |from, frame| match rule(frame) {
+        let Some(rule) = &mut self.rule else { return self.inner.receive(max, take) };
+        self.inner.receive(max, &mut |from, frame| match rule(frame) {
             FrameAction::Pass => take(from, frame),
             FrameAction::Drop => {}
             FrameAction::Duplicate => {
@@ -57,18 +61,22 @@ impl Underlay for FaultyDevice {
     }
 
     fn send(&mut self, packets: &mut Packets<'_, '_>) -> Sent {
-        self.pipe.send(packets)
+        self.inner.send(packets)
     }
 
     fn fd(&self, place: usize) -> Option<BorrowedFd<'_>> {
-        self.pipe.fd(place)
+        self.inner.fd(place)
+    }
+
+    fn full(&self) -> usize {
+        self.inner.full()
     }
 
     fn peek(&self) -> Peek {
-        self.pipe.peek()
+        self.inner.peek()
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.pipe.capabilities()
+        self.inner.capabilities()
     }
 }

@@ -34,9 +34,9 @@ const FAST_CLOCKS: [&str; 5] =
     ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "xen"];
 
 /// What this process lacks. UDP, if it carries all of this node's packets, needs no privilege.
-pub(super) fn findings(is_udp: bool) -> Vec<Finding> {
+pub(super) fn findings(is_unprivileged: bool) -> Vec<Finding> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mut found = if is_udp { Vec::new() } else { of_capabilities(&status) };
+    let mut found = if is_unprivileged { Vec::new() } else { of_capabilities(&status) };
     if field(&status, "Seccomp:") == Some("2") {
         let may_bpf = has(&status, BPF) || has(&status, SYS_ADMIN);
         found.extend(of_filter(may_bpf));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use prp_device::raw::{CaptureLengths, CaptureSocket};
 use prp_device::{DeviceState, device_states};
 use prp_node::counted;
-use prp_proto::hosts::Tag;
+use prp_proto::hosts::{Tag, UNIX_DEVICE};
 
 use super::decode::ProtocolNumbers;
 use super::packet::Packet;
@@ -70,6 +70,11 @@ impl Live {
     ) -> io::Result<Self> {
         let states = device_states()?;
         for name in wanted {
+            if name == UNIX_DEVICE {
+                let text = "unix: packets between the processes of one machine go by Unix sockets, \
+                            which cross no device: they cannot be captured";
+                return Err(io::Error::new(ErrorKind::Unsupported, text));
+            }
             if !states.iter().any(|state| state.name == *name) {
                 let names: Vec<_> = states.iter().map(|state| state.name.as_str()).collect();
                 let text = format!("{name}: no such device; there are {}", names.join(", "));

@@ -50,6 +50,7 @@ struct Hop<'a> {
     mac: Option<String>,
     device: Option<&'a str>,
     udp: Option<String>,
+    unix: Option<&'a str>,
     via: Option<u16>,
     metric: u16,
 }
@@ -75,6 +76,7 @@ fn line(entry: Entry<'_>, file: String) -> ResolvedLine<'_> {
             Hop { mac: Some(mac.to_string()), device: Some(device), metric, ..Hop::default() }
         }
         HopTarget::Udp(addr) => Hop { udp: Some(addr.to_string()), metric, ..Hop::default() },
+        HopTarget::Unix(folder) => Hop { unix: Some(folder), metric, ..Hop::default() },
         HopTarget::Via(node) => Hop { via: Some(node.number()), metric, ..Hop::default() },
     };
     ResolvedLine {

@@ -34,6 +34,10 @@ enum Way {
         node: NodeId,
         addr: SocketAddr,
     },
+    /// To processes of this machine.
+    Unix {
+        node: NodeId,
+    },
 }
 
 impl Way {
@@ -53,6 +57,7 @@ impl Way {
                     return Ok(Self::Ethernet(FirstHop { device, tag, mac, direct }));
                 }
                 Some(HopTarget::Udp(addr)) => return Ok(Self::Udp { node: at, addr }),
+                Some(HopTarget::Unix(_)) => return Ok(Self::Unix { node: at }),
                 Some(HopTarget::Via(next)) => at = next,
                 None => break,
             }
@@ -66,29 +71,33 @@ impl FirstHop {
     /// The first step to `node`.
     ///
     /// # Errors
-    /// `HostUnreachable` if prphosts has no way there, and `Unsupported` if it is over UDP.
+    /// `HostUnreachable` if prphosts has no way there, and `Unsupported` if it is none of Ethernet.
     pub(super) fn toward(hosts: &HostsFile, node: NodeId) -> io::Result<Self> {
         match Way::toward(hosts, node)? {
             Way::Ethernet(hop) => Ok(hop),
-            Way::Udp { node, .. } => {
-                let message = format!(
-                    "{}: node {node} is reached over UDP, and raw frames are for Ethernet",
-                    printable_path(hosts.path())
-                );
-                Err(io::Error::new(io::ErrorKind::Unsupported, message))
-            }
+            Way::Udp { node, .. } => Err(not_ethernet(hosts, node, "over UDP")),
+            Way::Unix { node } => Err(not_ethernet(hosts, node, "by Unix sockets")),
         }
     }
+}
+
+/// That raw frames do not get to `node`, which is reached in another way.
+fn not_ethernet(hosts: &HostsFile, node: NodeId, how: &str) -> io::Error {
+    let file = printable_path(hosts.path());
+    let message = format!("{file}: node {node} is reached {how}, and raw frames are for Ethernet");
+    io::Error::new(io::ErrorKind::Unsupported, message)
 }
 
 /// The device by which frames or datagrams to `node` leave.
 ///
 /// # Errors
-/// `HostUnreachable` if prphosts has no way there, and what the kernel says to its address.
+/// `HostUnreachable` if prphosts has no way there, `Unsupported` if no device is on it, and what
+/// the kernel says to its address.
 pub(super) fn device_toward(hosts: &HostsFile, node: NodeId) -> io::Result<String> {
     match Way::toward(hosts, node)? {
         Way::Ethernet(hop) => Ok(hop.device),
         Way::Udp { addr, .. } => device_to(addr),
+        Way::Unix { node } => Err(not_ethernet(hosts, node, "by Unix sockets")),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `wire SETTINGS COUNTERS DEVICE DEVICE [DEVICE DEVICE]...` joins devices in pairs and loses,
-//! repeats, changes and delays frames as the file SETTINGS says. It follows changes of that file,
+//! repeats, changes and delays frames as the file SETTINGS says. In place of a device may be
+//! `unix:FOLDER:OWN:NEIGHBOUR`: the node OWN, for its neighbour, among the Unix sockets in FOLDER.
+//! It follows changes of that file,
 //! and writes its counters to the file COUNTERS. It prints `ready` after its start. `topo up --loss
 //! ...` starts it; it ends when its devices are removed.
 

@@ -1,15 +1,11 @@
 //! The two devices of a wire, and the frames between them.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-use prp_device::raw::RawSocket;
-
+use super::end::End;
 use super::{Counters, DelayLine, Impairment, Settings};
-
-/// Frames of every EtherType.
-const ALL: u16 = 0x0003;
 
 /// Frames per system call for receiving and sending, to spread its cost.
 const BATCH: usize = 32;
@@ -17,7 +13,7 @@ const BATCH: usize = 32;
 /// Two devices. Frames that one receives, the other sends.
 #[derive(Debug)]
 pub struct Link {
-    ends: [RawSocket; 2],
+    ends: [End; 2],
     /// The impairment from end 0 to end 1, and the one back.
     impairments: [Impairment; 2],
     /// The delay from end 0 to end 1, and the one back.
@@ -27,13 +23,14 @@ pub struct Link {
 }
 
 impl Link {
-    /// A wire between two devices. `number` distinguishes it from others with the same seed.
+    /// A wire between two devices, or places among Unix sockets. `number` distinguishes it from
+    /// others with the same seed.
     ///
     /// # Errors
-    /// As [`RawSocket::open`].
+    /// There is no such device, or this process may not open it.
     pub fn open(devices: [&str; 2], settings: &Settings, number: u64) -> io::Result<Self> {
         let [a, b] = devices;
-        let ends = [RawSocket::open(a, ALL)?, RawSocket::open(b, ALL)?];
+        let ends = [End::open(a)?, End::open(b)?];
         // Each direction has its own random numbers. Otherwise all would lose the same frames.
         let seed =
             |direction| settings.seed.wrapping_mul(1_000_003).wrapping_add(2 * number + direction);
@@ -72,8 +69,7 @@ impl Link {
             impairment.note_overruns(received.lost.into());
             let mut sent = 0;
             while sent < out.len() {
-                let frames = out[sent..].iter().map(|frame| [&frame[..], &[], &[], &[]]);
-                match ends[1 - direction].send(&mut { frames }) {
+                match ends[1 - direction].send(&out[sent..]) {
                     // A full device is full for a short time only, and the senders wait meanwhile.
                     Ok((0, _)) => std::thread::yield_now(),
                     Ok((done, lost)) => {
@@ -100,7 +96,7 @@ impl Link {
 
     /// The descriptors to poll.
     pub fn fds(&self) -> [BorrowedFd<'_>; 2] {
-        [self.ends[0].as_fd(), self.ends[1].as_fd()]
+        [self.ends[0].fd(), self.ends[1].fd()]
     }
 
     /// The counters of each direction.

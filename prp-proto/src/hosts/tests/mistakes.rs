@@ -54,6 +54,7 @@ fn kinds(mistake: &HostsErrorKind) -> usize {
         | HostsErrorKind::UdpLinkLocal
         | HostsErrorKind::UdpPort => {}
         HostsErrorKind::UdpOverlap { .. } | HostsErrorKind::TooManyUdp => {}
+        HostsErrorKind::UnixFolder | HostsErrorKind::UnixOther { .. } => {}
         HostsErrorKind::Vlan
         | HostsErrorKind::Priority
         | HostsErrorKind::PriorityOther { .. }
@@ -158,6 +159,9 @@ const BAD_LINES: &[&str] = &[
     "self 3\nself 3",
     "ethertype 0x88b6\nethertype 0x88b7",
     "20 via 21\n21 via 22 metric 1\n22 via 2, via 20",
+    "20 unix:run/prp",
+    "20 unix:/run/a\n21 unix:/run/b",
+    "20 via 2 unix:/run/a",
 ];
 
 //= PRP-HOSTS-11, type=test
@@ -200,7 +204,7 @@ fn display__every_mistake() {
     }
     assert_eq!(
         distinct.len(),
-        41,
+        43,
         "a kind of mistake is not shown; of too many addresses tells another test"
     );
 }

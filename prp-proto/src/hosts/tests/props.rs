@@ -95,7 +95,7 @@ fn arb_word() -> impl Strategy<Value = Vec<u8>> {
             &[
                 "1", "2", "3", "65535", "via", "metric", ",", "self", "ethertype", "0x88b6", "#", "\n",
                 "\n", "\n", "\r\n", "\r", "\t", "02:00:00:00:00:01", "ff:ff:ff:ff:ff:ff", "eth0",
-                "mtu=", "mtu=1500", "vlan=7", "priority=5", "=", "alpha", "\u{feff}", "\u{a0}", "\u{e9}", "-", "\0",
+                "mtu=", "mtu=1500", "vlan=7", "priority=5", "unix:/a", "unix:", "=", "alpha", "\u{feff}", "\u{a0}", "\u{e9}", "-", "\0",
             ][..],
         ).prop_map(|word| word.as_bytes().to_vec()),
         1 => vec(any::<u8>(), 0..6),

@@ -14,7 +14,7 @@ fn reaches(text: &str) -> Vec<SocketAddr> {
     let hops = hosts.entries().flat_map(|entry| entry.hops());
     let udp = |target| match target {
         HopTarget::Udp(addr) => Some(addr),
-        HopTarget::Direct { .. } | HopTarget::Via(_) => None,
+        HopTarget::Direct { .. } | HopTarget::Unix(_) | HopTarget::Via(_) => None,
     };
     hops.filter_map(|hop| udp(hop.target)).collect()
 }

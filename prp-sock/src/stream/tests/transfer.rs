@@ -212,9 +212,22 @@ fn faulty(lose: u64, repeat: u64) -> Option<Rule> {
 
 #[test]
 fn write__over_a_bad_link() {
+    write_over(|to_alpha, to_beta| Pair::with_rules(to_alpha, to_beta));
+}
+
+#[test]
+fn write__by_unix_sockets_that_lose_packets() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_owned();
+    write_over(move |to_alpha, to_beta| Pair::on_unix(&path, to_alpha, to_beta));
+}
+
+/// Writes in both directions at a time, between nodes that lose and repeat packets.
+fn write_over(pair: impl Fn(Option<Rule>, Option<Rule>) -> Pair + Clone + Send + 'static) {
     for policy in [Reliability::GoBackN, Reliability::SelectiveRepeat] {
+        let pair = pair.clone();
         within_patience(move || {
-            let pair = Pair::with_rules(faulty(13, 7), faulty(11, 5));
+            let pair = pair(faulty(13, 7), faulty(11, 5));
             let builder = Builder::new().reliability(policy);
             let (ours, theirs) = pair.streams_with(&builder, &builder);
             let ends = [ours, theirs].map(|mut stream| {
