@@ -73,7 +73,7 @@ impl End {
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Device(device) => device.as_fd(),
-            Self::Unix(end) => end.io.fds().next().expect("it has one"),
+            Self::Unix(end) => end.io.fd(0).expect("it has one"),
         }
     }
 }
