@@ -150,7 +150,7 @@ impl fmt::Display for HostsErrorKind {
             Self::NodeAgain { .. } => "a node that has no line yet",
             Self::HopStart => {
                 "a hardware address such as 02:00:00:00:00:01, a UDP address such as udp:10.0.0.2, \
-                 a folder of Unix sockets such as unix:/run/prp-cluster, or `via`"
+                 unix:FOLDER, or `via`"
             }
             Self::UdpAddress => {
                 "a UDP address such as udp:10.0.0.2, udp:[fd00::2] or udp:10.0.0.2:5300"
