@@ -1,6 +1,6 @@
 //! The prphosts of all nodes of a cluster, taken together: do frames arrive?
 //!
-//! Each file alone may be right and the whole still wrong. This follows the best ways from every
+//! Each file alone may be right and the whole still wrong. This follows the best routes from every
 //! node to every other one, as routers do (SPEC PRP-FWD), and says where frames would end.
 
 mod fault;
@@ -167,8 +167,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// As what the neighbour that `by` reaches as `hop` sees it, of the ways of the same carrier by
-    /// which it may get frames from `source`.
+    /// As what the neighbour that `by` reaches as `hop` sees it, of the routes of the same carrier
+    /// by which it may get frames from `source`.
     fn arrival(
         &self,
         by: NodeId,
@@ -188,7 +188,7 @@ impl Cluster {
     }
 }
 
-/// The addresses on a node's line that are its own: those of its best ways (SPEC PRP-ROUTE-0).
+/// The addresses on a node's line that are its own: those of its best routes (SPEC PRP-ROUTE-0).
 fn own_addresses(entry: Entry<'_>) -> impl Iterator<Item = StationAddr> + '_ {
     let best = entry.hops().map(|hop| hop.metric).min();
     entry.hops().filter(move |hop| Some(hop.metric) == best).filter_map(move |hop| {

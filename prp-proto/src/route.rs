@@ -48,17 +48,17 @@ pub enum Route<'a> {
     Local,
     /// To one of these: at least one, at most [`MAX_NEXT_HOPS`], the best first.
     Via(&'a [NextHop]),
-    /// There is no way.
+    /// There is no route.
     NoRoute(NoRoute),
 }
 
-/// Why there is no way to a node.
+/// Why there is no route to a node.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum NoRoute {
     /// prphosts has no line for it.
     Unknown,
-    /// All ways in prphosts lead through this very machine, which is true for others only.
+    /// All routes in prphosts lead through this very machine, which is true for others only.
     Ourselves,
     /// This machine has none of the devices that prphosts names.
     DeviceMissing,
@@ -74,8 +74,8 @@ pub struct NextHop {
     pub device: DeviceId,
     /// Its address there; over UDP with the node's own port.
     pub addr: LinkAddr,
-    /// The most bytes after an Ethernet header, or in a datagram, that prphosts allows on this way;
-    /// none if only the device decides.
+    /// The most bytes after an Ethernet header, or in a datagram, that prphosts allows on this
+    /// route; none if only the device decides.
     pub mtu: Option<u32>,
     /// Lower is better.
     pub metric: u32,

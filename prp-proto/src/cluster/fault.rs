@@ -24,7 +24,7 @@ pub struct Fault {
 pub enum FaultKind {
     /// The file has no line for the one it is to send to.
     Missing,
-    /// There is a line, and still no way.
+    /// There is a line, and still no route.
     NoRoute,
     /// The next hop's own file is not there.
     NoFile {

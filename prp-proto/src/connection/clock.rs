@@ -8,7 +8,7 @@ use crate::timer::Timer;
 use crate::timing::{UNCONFIRMED_EARLY, UNCONFIRMED_OVERDUE};
 use crate::wire::ResetReason;
 
-/// Timeouts in a row, or questions without an answer, after which another way is tried (SPEC
+/// Timeouts in a row, or questions without an answer, after which another path is tried (SPEC
 /// PRP-WAY-2). One may be a queue that was full.
 const LOST_AFTER: u32 = 2;
 

@@ -12,7 +12,7 @@ const SHORT_BYTES: usize = 16 * 1024;
 /// A connection's place in the line of those to the same node, and its quantum.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct SendSlot {
-    /// The endpoint's number for the way to the node.
+    /// The endpoint's number for the path to the node.
     pub(crate) queue: u32,
     /// Bytes in flight, as counted there.
     pub(crate) in_flight: usize,

@@ -89,7 +89,7 @@ pub(crate) struct Sender {
     pub(super) probes: u8,
     /// The first probe that asked for what was in flight and is not answered yet.
     pub(super) open_probe: Option<OpenProbe>,
-    /// The first probe by a way of which nothing is known: segments wait for its answer.
+    /// The first probe by a path of which nothing is known: segments wait for its answer.
     pub(super) path_probe: Option<u8>,
     /// Probes answered since the last news, of segments that the answers lack: saturating.
     pub(super) unhelpful_answers: u8,
@@ -280,7 +280,7 @@ impl Sender {
         self.sent_until = self.sent_until.max(now - time.min(MADE_UP_FOR)) + time;
     }
 
-    /// Whether the peer has room for another segment, as far as is known by the present way.
+    /// Whether the peer has room for another segment, as far as is known by the present path.
     pub(super) fn window_open(&self) -> bool {
         self.flight.next().before(self.right_edge) && self.path_probe.is_none()
     }
@@ -293,8 +293,8 @@ impl Sender {
         probe.number = awaited(probe.number, *next);
     }
 
-    /// A probe goes out while segments wait: for the peer to have room, or to answer by a way of
-    /// which nothing is known. Whether that way has carried nothing by `enough` timeouts.
+    /// A probe goes out while segments wait: for the peer to have room, or to answer by a path of
+    /// which nothing is known. Whether that path has carried nothing by `enough` timeouts.
     pub(super) fn ask_for_window(&mut self, enough: u32) -> bool {
         self.backoff += 1;
         let next = self.probes;

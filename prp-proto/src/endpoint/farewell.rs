@@ -152,7 +152,7 @@ impl Endpoint {
         }
     }
 
-    /// Notifies the peer of a connection that it is over, if there is a way to it.
+    /// Notifies the peer of a connection that it is over, if there is a path to it.
     fn notify(&mut self, ended: &Ended) {
         let Ended { local_id: sender, remote_id: receiver, local, remote, .. } = *ended;
         let block = ResetBlock { reason: ResetReason::NoConnection, receiver, sender };

@@ -1,4 +1,4 @@
-//! By which way the frames of this node leave (SPEC PRP-WAY).
+//! By which path the frames of this node leave (SPEC PRP-WAY).
 
 use super::connection_trace::ConnectionTraces;
 use super::send_refusal::RefusedHops;
@@ -15,7 +15,7 @@ use crate::transmit::Path;
 use crate::wire::{Control, Flags, Frame, Head, NodeBlock, NodeKind, mss_for_mtu};
 
 impl Endpoint {
-    /// Replaces the routes. Connections to nodes that have a way keep running along the new one;
+    /// Replaces the routes. Connections to nodes that have a path keep running along the new one;
     /// those to nodes without one time out unless it comes back. What was to go to a UDP address
     /// goes there by its new number, or nowhere.
     pub fn set_routes(&mut self, routes: RouteTable) {
@@ -58,12 +58,12 @@ impl Endpoint {
         self.reselect_all_paths();
     }
 
-    /// The way the frames of a connection take: device, and address of the next hop.
+    /// The path the frames of a connection take: device, and address of the next hop.
     pub fn current_path(&self, conn: ConnHandle) -> Option<(DeviceId, LinkAddr)> {
         self.table.get(conn).map(|c| (c.path.device, c.path.to))
     }
 
-    /// Every connection takes its best way (SPEC PRP-WAY-4).
+    /// Every connection takes its best path (SPEC PRP-WAY-4).
     fn reselect_all_paths(&mut self) {
         for handle in self.table.handles() {
             if let Some(conn) = self.table.get_mut(handle) {
@@ -92,7 +92,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection gets no answer: its next way may be better (SPEC PRP-WAY-2).
+    /// A connection gets no answer: its next path may be better (SPEC PRP-WAY-2).
     pub(super) fn fail_over(&mut self, handle: ConnHandle) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         let lost = core::mem::take(&mut conn.lost) && conn.may_change_path();
@@ -104,7 +104,7 @@ impl Endpoint {
     }
 
     /// Takes `frame` if it is a router's word that a request of ours goes no further there (SPEC
-    /// PRP-NODE-5); whether it is. A request that has other ways goes by those once it gets no
+    /// PRP-NODE-5); whether it is. A request that has other paths goes by those once it gets no
     /// answer.
     pub(super) fn handle_no_onward_route(&mut self, now: Instant, frame: &Frame<'_>) -> bool {
         let router = frame.head.network.src;
@@ -134,7 +134,7 @@ impl Endpoint {
         (conn.state == State::ConnWait && conn.ids.local == block.id).then_some(handle)
     }
 
-    /// Whether a repeat or a probe that comes by another way than ours, while nothing comes by
+    /// Whether a repeat or a probe that comes by another path than ours, while nothing comes by
     /// ours, would say that the peer has found one that is not dead (SPEC PRP-WAY-3): if it is
     /// believed.
     #[inline]
@@ -197,7 +197,7 @@ impl Endpoint {
         }
     }
 
-    /// The way back to the process that sent `frame`, or to its node if the best way there is not
+    /// The path back to the process that sent `frame`, or to its node if the best path there is not
     /// the one that the frame has come by.
     pub(super) fn path_back(&self, frame: &Frame<'_>) -> Option<Path> {
         let Head { network, transport, .. } = frame.head;
@@ -207,7 +207,7 @@ impl Endpoint {
         Some(Path { to, ..path })
     }
 
-    /// The way from `local` to `remote` after `path_attempts` others.
+    /// The path from `local` to `remote` after `path_attempts` others.
     pub(super) fn path(&self, local: Port, remote: PrpAddr, path_attempts: u8) -> Option<Path> {
         let node = remote.node;
         let (id, to) = match self.routes.lookup(node) {
@@ -239,7 +239,7 @@ impl Endpoint {
         })
     }
 
-    /// The largest segment that fits every way to `node` (SPEC PRP-WAY-5).
+    /// The largest segment that fits every path to `node` (SPEC PRP-WAY-5).
     pub(super) fn largest_segment(&self, node: NodeId) -> Option<u16> {
         let mtu = match self.routes.lookup(node) {
             Route::Local => self.devices.iter().find(|d| d.loopback)?.mtu,
@@ -256,7 +256,7 @@ impl Endpoint {
     }
 
     /// Segments of what size are known to reach `node`. To ourselves and to nodes whose MTU
-    /// prphosts states for every way, all of them.
+    /// prphosts states for every path, all of them.
     pub(super) fn proven_size(&self, node: NodeId) -> u16 {
         match self.routes.lookup(node) {
             Route::Local => u16::MAX,

@@ -54,7 +54,7 @@ pub struct Entry<'a> {
     entry: usize,
 }
 
-/// One way to a node.
+/// One route to a node.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Hop<'a> {
     /// Where frames go.
@@ -77,7 +77,7 @@ pub enum HopTarget<'a> {
     Udp(SocketAddr),
     /// To a process of this machine, by its Unix socket in this folder.
     Unix(&'a str),
-    /// The way frames for that node go.
+    /// The route frames for that node go.
     Via(NodeId),
 }
 
@@ -106,7 +106,7 @@ impl<'a> Entry<'a> {
         self.stored().mtu.map(|mtu| u32::from(mtu.get()))
     }
 
-    /// The ways to it, in the order of the line.
+    /// The routes to it, in the order of the line.
     pub fn hops(self) -> impl ExactSizeIterator<Item = Hop<'a>> + 'a {
         let Self { hosts, entry } = self;
         hosts.stored_hops(entry).iter().map(|hop| Hop {

@@ -28,7 +28,7 @@ impl Flow {
 
     /// By what router `router` divides flows. The router's number is part of the hash: if all
     /// routers divided flows alike, the second in a row would only see one half, and use only one
-    /// of its ways. The sums are plain ones of 64 bits, since a program in the kernel has to come
+    /// of its routes. The sums are plain ones of 64 bits, since a program in the kernel has to come
     /// to the same result.
     pub fn hash(self, router: NodeId) -> u64 {
         let nodes = u64::from(self.src) | u64::from(self.dst) << 16;
@@ -156,8 +156,8 @@ impl UnusableHops {
         };
         let Some(best) = hops.iter().filter(usable).find(onward) else {
             let itself = hops.iter().filter(onward).find(|hop| self.is_last_resort(hop, node));
-            // A frame may go back if there is no other way: the neighbour will not send it here
-            // again if it has another way, and if it has none the hop limit ends it.
+            // A frame may go back if there is no other route: the neighbour will not send it here
+            // again if it has another route, and if it has none the hop limit ends it.
             return itself.or_else(|| hops.iter().find(usable));
         };
         let equals =
