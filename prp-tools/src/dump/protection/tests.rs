@@ -66,7 +66,10 @@ fn read__mode_secret_and_counter_of_each_packet() {
         for (secret, word) in [(7, "right"), (8, "wrong")] {
             let mut reader = reader(Some(keyring(mode, secret)));
             let tags = [format!("{asks} tag {word}"), format!("{agrees} tag {word}")];
-            assert_eq!(said(&mut reader, &packets), [&tags[..], &[frame.clone()]].concat());
+            assert_eq!(
+                said(&mut reader, &packets),
+                [&tags[..], std::slice::from_ref(&frame)].concat()
+            );
         }
         assert_eq!(said(&mut reader(None), &packets), [asks, agrees, frame]);
         // A capture that began later, or that has not all of the frame.
