@@ -229,6 +229,8 @@ static void forking(void)
         CHECK(part == 0 && got == 4 && memcmp(text, "done", 4) == 0);
     }
     CHECK(wait(&status) > 0 && status == 0);
+    /* The holder is no child of this process. */
+    FAILS(waitpid(-1, NULL, WNOHANG), ECHILD);
     CHECK(close(fd) == 0);
 }
 

@@ -47,8 +47,8 @@ pub(super) fn signal_mask(mask: u64) -> Result<u64, Errno> {
     checked(done).map(|_| before)
 }
 
-/// Makes a process of which the program hears nothing: neither by SIGCHLD, nor by a `wait` for any
-/// child. Returns 0 in that, and its number here.
+/// Makes a process of which the program hears nothing, neither by SIGCHLD nor by a `wait` for any
+/// child, unless it executes another one. Returns 0 in that, and its number here.
 ///
 /// # Safety
 /// As for `_Fork` (fork(3)).

@@ -68,10 +68,9 @@ fn launch(text: &mut [u8]) -> Result<(), Errno> {
     let (program, all) = (Program { folder, to: &to, is_quiet }, u64::MAX);
     // No handler of the program runs in the child.
     let before = child::signal_mask(all)?;
-    // SAFETY: the child makes system calls and looks up what this thread has looked up already; it
-    // ends in `become_it`.
+    // SAFETY: the child makes system calls and looks at the environment, and ends in `begin`.
     let child = match unsafe { child::clone() } {
-        Ok(0) => program.become_it(before),
+        Ok(0) => program.begin(before),
         child => child,
     };
     let _ = child::signal_mask(before);
@@ -113,6 +112,16 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
+    /// Has another process become the program, and ends this one. To execute a program is to become
+    /// a child whose end its parent hears of, but nobody's is no child of the caller.
+    fn begin(&self, mask: u64) -> ! {
+        // SAFETY: as for this process, which has one thread.
+        match unsafe { child::clone() } {
+            Ok(0) => self.become_it(mask),
+            _ => child::exit(0),
+        }
+    }
+
     /// Becomes the program in this process, whose signals get the mask `mask`.
     fn become_it(&self, mask: u64) -> ! {
         let said = if self.is_quiet { call::open(c"/dev/null").ok() } else { None };
