@@ -33,7 +33,7 @@ impl Holder {
             ip: own.into(),
         };
         // A socket that was closed just now does not have its port any more.
-        self.ports.check();
+        self.ports.check(Instant::now());
         self.ports.claim(|ports| {
             if ports.newest(request.port).is_some() {
                 return Err(io::ErrorKind::AddrInUse.into());
