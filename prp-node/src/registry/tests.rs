@@ -13,7 +13,7 @@ fn established(n: u32) -> EstablishedId {
         remote,
         own_id: n << 16,
         peer_id: !n,
-        is_protected: n % 2 == 0,
+        is_protected: n.is_multiple_of(2),
     }
 }
 
