@@ -152,6 +152,7 @@ write_plan() {
     done
     for v in "${PLAN_NODES[@]}"; do
         # Nodes have one file system, also where their networks are apart.
+        # shellcheck disable=SC2153 # topo has it
         if [[ $CARRIER == unix && ! -d $(unix_folder "$v") ]]; then
             try "write $STATE" mkdir -m 1777 "$(unix_folder "$v")"
         fi
