@@ -79,7 +79,7 @@ neighbours are the same rank, and prp-mpi sends both rows in
 
 Seconds with and without the early release of receives, a rank on each node, on links of the rate.
 Four ranks share two processors. Messages of less than 32 KiB are never released early: their rows
-show chance.
+show what differs by chance.
 ",
     (.early | rows(["program", "ranks", "size", "rate", "bytes of a message", "off, s", "on, s", "speedup"];
         ["program", "ranks", "size", "rate", "message_bytes", "off_s", "on_s", "speedup"])),
@@ -87,9 +87,9 @@ show chance.
 (select(.hiding) | "## Latency hiding (figures 21 to 23)
 
 The heat equation by rows of both ranks, on a link of the rate. A message is one row. The
-granularity gamma is the calculation's time in form A.1 by the rest of the time of form A.1; the
-overhead Omega is what form A.3 calculates and starts transfers longer, by the former.
-`prp model gain` predicts the gain from both.
+granularity gamma is the calculation's time in form A.1 divided by the rest of that form's time; the
+overhead Omega is how much longer form A.3 calculates and starts transfers than A.1 calculates,
+divided by A.1's calculation. `prp model gain` predicts the gain from both.
 ",
     (.hiding | rows(["rows", "bytes of a row", "rate", "gamma", "Omega", "gain of A.2",
             "gain of A.3", "predicted", "error, %"];
