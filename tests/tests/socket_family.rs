@@ -147,7 +147,9 @@ fn connection__is_counted_under_prp_run() {
     let report = TempFile::new("");
     let run = |node: u8| {
         let mut command = at(&nodes, node, BUILT.join("prp"));
-        command.env("PRP_RUN_REPORT", report.path()).args(["run", "--require"]);
+        // The program could start no holder of its own.
+        command.env("PRP_HOSTS", "/no/such/prphosts").env("PRP_RUN_REPORT", report.path());
+        command.args(["run", "--require", "--hosts"]).arg(nodes.hosts());
         command.arg(PREFIX.join("pingpong"));
         command
     };
