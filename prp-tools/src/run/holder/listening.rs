@@ -52,8 +52,10 @@ impl Holder {
     pub(super) fn check_ports(self: &Arc<Self>) {
         self.ports.check(Instant::now());
         for (port, socket) in self.ports.take_waiting() {
-            // The program has been told already.
-            let _ = self.open(port, socket);
+            // The program has been told already. Any other error may pass too.
+            if self.open(port, socket).is_err() {
+                self.ports.wait(port, socket);
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use parking_lot::Mutex;
-use prp_run::BELL;
+use prp_run::{BELL, FAMILY};
 
 /// Sockets that listen, in the tables of the kernel (proc(5)).
 const LISTENING: &str = "0A";
@@ -74,7 +74,7 @@ impl Ports {
     /// Adds a socket to its port, which `open` opens and lists if nobody listens there yet.
     ///
     /// # Errors
-    /// Those of `open`; the port is not listed then.
+    /// Those of `open`; the port is not listed then. `AddrInUse` if a socket of `AF_PRPF` has it.
     pub(super) fn join(
         &self,
         port: u16,
@@ -83,6 +83,10 @@ impl Ports {
     ) -> io::Result<()> {
         let opening = self.opening.lock();
         if let Some(known) = self.listening.lock().get_mut(&port) {
+            // It would get the connections of the other.
+            if known.sockets.iter().any(|other| other.target.ip() == FAMILY) {
+                return Err(io::ErrorKind::AddrInUse.into());
+            }
             known.sockets.retain(|other| other.inode != socket.inode);
             known.sockets.push(socket);
             return Ok(());
@@ -126,7 +130,10 @@ impl Ports {
 
     /// Notes a socket whose port another process has.
     pub(super) fn wait(&self, port: u16, socket: ListeningSocket) {
-        self.waiting.lock().push((port, socket));
+        let mut waiting = self.waiting.lock();
+        // A program may call `listen` again.
+        waiting.retain(|(_, other)| other.inode != socket.inode);
+        waiting.push((port, socket));
     }
 
     /// Takes the sockets whose ports other processes had.
@@ -325,6 +332,29 @@ mod tests {
         });
         assert_eq!(failed.expect_err("as told").raw_os_error(), Some(Errno::ENOMEM as i32));
         assert!(ports.is_empty());
+    }
+
+    #[test]
+    fn join__leaves_a_port_to_a_socket_of_the_family() {
+        let ports = Ports::default();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let socket = socket(&listener);
+        let target = SocketAddr::new(FAMILY.into(), 1);
+        let of_family = ListeningSocket { inode: socket.inode + 1, target, ip: FAMILY.into() };
+        let _stopped = list(&ports, 7, of_family);
+        let failed = ports.join(7, socket, || unreachable!("it is listened at"));
+        assert_eq!(failed.expect_err("it is taken").kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(ports.newest(7), Some(of_family));
+    }
+
+    #[test]
+    fn wait__has_a_socket_once() {
+        let ports = Ports::default();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let socket = socket(&listener);
+        ports.wait(7, socket);
+        ports.wait(7, socket);
+        assert_eq!(ports.take_waiting(), [(7, socket)]);
     }
 
     #[test]
