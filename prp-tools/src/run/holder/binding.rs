@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use prp_run::{Answer, FAMILY, Request};
-use prp_sock::{Port, PrpListener, error_number};
+use prp_sock::{Port, error_number};
 
 use super::Holder;
 use super::ports::ListeningSocket;
@@ -34,26 +34,26 @@ impl Holder {
         };
         // A socket that was closed just now does not have its port any more.
         self.ports.check(Instant::now());
-        self.ports.claim(|ports| {
-            if ports.newest(request.port).is_some() {
-                return Err(io::ErrorKind::AddrInUse.into());
-            }
-            let listener = self.bind_soon(Port::new(request.port))?;
-            let port = listener.local_addr()?.port.number();
-            self.serve_port(port, listener, socket)?;
-            Ok(port)
-        })
-    }
-
-    /// Listens at `port`, which may have been a closed socket's until just now.
-    fn bind_soon(&self, port: Port) -> io::Result<PrpListener> {
         let started = Instant::now();
         loop {
-            match self.builder.bind(port) {
-                Err(e) if e.kind() == io::ErrorKind::AddrInUse && started.elapsed() < CLOSING => {
+            let mut is_own = false;
+            let taken = self.ports.claim(|ports| {
+                is_own = ports.newest(request.port).is_some();
+                if is_own {
+                    return Err(io::ErrorKind::AddrInUse.into());
+                }
+                let listener = self.builder.bind(Port::new(request.port))?;
+                let port = listener.local_addr()?.port.number();
+                self.serve_port(port, listener, socket)?;
+                Ok(port)
+            });
+            let may_pass = !is_own && started.elapsed() < CLOSING;
+            match taken {
+                // Others open ports meanwhile.
+                Err(e) if e.kind() == io::ErrorKind::AddrInUse && may_pass => {
                     thread::sleep(CLOSING / 20);
                 }
-                bound => return bound,
+                taken => return taken,
             }
         }
     }
