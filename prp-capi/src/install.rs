@@ -89,7 +89,10 @@ impl Places {
 
     fn install(&self, [archive, socket_library]: [&Path; 2]) -> io::Result<()> {
         let Self { prefix, libdir, .. } = self;
-        fs::copy(socket_library, self.make(&format!("{libdir}/libprp_socket.so.{VERSION}"))?)?;
+        let installed = self.make(&format!("{libdir}/libprp_socket.so.{VERSION}"))?;
+        // Programs that run with the one before keep that.
+        remove(&installed)?;
+        fs::copy(socket_library, installed)?;
         self.link_names("libprp_socket.so")?;
         let pc = self.fill(include_str!("../files/prp_socket.pc.in"));
         self.write(&format!("{libdir}/pkgconfig/prp_socket.pc"), &pc)?;
@@ -135,12 +138,18 @@ impl Places {
         let soname = format!("{name}.{ABI}");
         for (link, target) in [(&*soname, format!("{name}.{VERSION}")), (name, soname.clone())] {
             let link = self.make(&format!("{}/{link}", self.libdir))?;
-            match fs::remove_file(&link) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => symlink(target, link)?,
-            }
+            remove(&link)?;
+            symlink(target, link)?;
         }
         Ok(())
+    }
+}
+
+/// Removes a file, if it is there.
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
     }
 }
 
