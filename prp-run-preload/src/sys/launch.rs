@@ -77,7 +77,8 @@ fn launch(text: &mut [u8]) -> Result<(), Errno> {
     let child = child?;
     drop(to);
     let mut len = 0;
-    while len < text.len() {
+    // Not until the end of file: a child of another thread may have the pipe open as well.
+    while len < text.len() && !text[..len].contains(&b'\n') {
         match call::read(&from, &mut text[len..]) {
             Ok(0) => break,
             Ok(count) => len += count,
@@ -129,8 +130,11 @@ impl Program<'_> {
             let _ = call::dup3(null, ERR, 0);
         }
         if call::dup3(self.to, OUT, 0).is_ok() && child::signal_mask(mask).is_ok() {
-            for place in PLACES {
-                self.execute(&[self.folder, place.as_bytes()]);
+            // A relative one was of the folder that the program was started in.
+            if self.folder.starts_with(b"/") {
+                for place in PLACES {
+                    self.execute(&[self.folder, place.as_bytes()]);
+                }
             }
             self.execute_of_path();
             child::write(ERR, NOT_FOUND);
