@@ -6,4 +6,5 @@ pub(crate) mod detach;
 pub(crate) mod pair;
 pub(crate) mod pidfd;
 pub(crate) mod priority;
+pub(crate) mod signal;
 pub(crate) mod standard;

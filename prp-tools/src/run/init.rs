@@ -12,6 +12,8 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 
+use crate::sys::signal;
+
 /// What is passed on to the program.
 const PASSED: [Signal; 8] = [
     Signal::SIGTERM,
@@ -52,9 +54,11 @@ pub(super) fn supervise(command: &mut Command) -> io::Result<i32> {
         if let Some(status) = reap(child) {
             break status;
         }
-        match signals.wait() {
-            Ok(Signal::SIGCHLD) | Err(_) => {}
-            Ok(signal) => {
+        match signal::wait(&signals) {
+            Ok((Signal::SIGCHLD, _)) | Err(_) => {}
+            // The keys of a terminal send them to the program as well.
+            Ok((Signal::SIGINT | Signal::SIGQUIT, true)) => {}
+            Ok((signal, _)) => {
                 let _ = kill(child, signal);
             }
         }
