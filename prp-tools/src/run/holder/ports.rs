@@ -205,10 +205,16 @@ impl Sockets {
         let mut found = Self::default();
         let mut is_read = false;
         for (table, is_ip6) in [("/proc/net/tcp", false), ("/proc/net/tcp6", true)] {
-            let Ok(file) = File::open(table) else { continue };
+            let file = match File::open(table) {
+                Ok(file) => file,
+                // There is no IPv6.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                // A socket that is not in half of the tables may be in the other.
+                Err(_) => return None,
+            };
             is_read = true;
-            for line in BufReader::new(file).lines().map_while(Result::ok) {
-                found.add(&line, is_ip6);
+            for line in BufReader::new(file).lines() {
+                found.add(&line.ok()?, is_ip6);
             }
         }
         is_read.then_some(found)
