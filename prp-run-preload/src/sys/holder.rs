@@ -36,6 +36,11 @@ impl Silence {
     }
 }
 
+/// Has the next call ask, since there is another holder.
+pub(super) fn ask_again() {
+    SILENT.until.store(0, Ordering::Relaxed);
+}
+
 /// Why there is no answer.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub(super) enum Unanswered {

@@ -126,6 +126,7 @@ fn follow_forks() {
 pub(super) fn begin(settings: Settings, text: &CStr) {
     // Where two threads have started a holder, that of the second ends since nobody knows it.
     if SETTINGS.set(settings).is_ok() {
+        holder::ask_again();
         is_known_to_holder(&settings);
         follow_forks();
         // SAFETY: both are strings of C. A program that reads the environment in another thread at
