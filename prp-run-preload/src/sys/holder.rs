@@ -96,6 +96,10 @@ fn send(settings: &Settings, request: &Request, wait: Option<Duration>) -> Resul
     let started = Instant::now();
     // The holder's queue may be full; one that is interrupted there has not been queued.
     while let Err(errno) = call::connect_unix(&socket, &settings.socket_name()) {
+        // It had no room for as long as an answer may take.
+        if errno == libc::EAGAIN {
+            SILENT.note(call::monotonic());
+        }
         if errno != libc::EINTR || started.elapsed() > SOON {
             return Err(errno);
         }
