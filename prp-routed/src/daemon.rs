@@ -20,7 +20,6 @@ use nix::sys::time::TimeSpec;
 use prp_device::{Carrier, CpuContention};
 use prp_node::{DownHop, DownHops, limits};
 use prp_proto::addr::DeviceId;
-use prp_proto::forward::ForwardDrop;
 use prp_proto::hosts::renamed;
 use prp_proto::time::Instant;
 use socket2::SockRef;
@@ -163,8 +162,10 @@ impl Daemon {
         }
         self.carrier_news = false;
         for probe in std::mem::take(&mut self.router.probes) {
-            if !self.neighbours.receive(now, &probe) {
-                self.router.forwarder.stats_mut().drops.count(ForwardDrop::Replayed);
+            let forwarder = &mut self.router.forwarder;
+            let is_asked = |node| forwarder.keyring_for(node).is_some();
+            if let Err(why) = self.neighbours.receive(now, &probe, is_asked) {
+                forwarder.stats_mut().drops.count(why);
             }
         }
         let down: Vec<bool> = self.router.links.iter().map(|link| !link.is_up()).collect();

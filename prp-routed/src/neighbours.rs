@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use prp_proto::addr::{DeviceId, LinkAddr, NodeId, StationAddr};
-use prp_proto::forward::Forwarder;
+use prp_proto::forward::{ForwardDrop, Forwarder};
 use prp_proto::liveness::{LivenessConfig, LivenessState, Session};
 use prp_proto::route::{HopUse, NextHop, RouteTable};
 use prp_proto::time::Instant;
@@ -160,19 +160,32 @@ impl Neighbours {
         Some(Session::new(probes, next(&mut self.next_number), now))
     }
 
-    /// A probe from a neighbour; whether it was taken. One that we do not probe ourselves, since no
-    /// route of ours uses it, may reach others by us.
-    pub fn receive(&mut self, now: Instant, probe: &ProbeReceived) -> bool {
+    /// Takes a probe from a neighbour. One that we do not probe ourselves, since no route of ours
+    /// uses it, may reach others by us. `is_asked` says of a node whether its frames are to be
+    /// signed.
+    ///
+    /// # Errors
+    /// Why it was not taken.
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        probe: &ProbeReceived,
+        is_asked: impl FnOnce(NodeId) -> bool,
+    ) -> Result<(), ForwardDrop> {
         let ProbeReceived { device, addr, block, number } = *probe;
         let is_sender = |n: &Neighbour| n.hop.device == device && n.hop.addr.covers(addr);
-        let Some(at) = self.list.iter().position(is_sender) else { return true };
+        let Some(at) = self.list.iter().position(is_sender) else { return Ok(()) };
+        // It may name another node as its source, behind the same address, that need not sign.
+        if number.is_none() && is_asked(self.list[at].hop.node) {
+            return Err(ForwardDrop::Unsigned);
+        }
         if self.list[at].has_come_before(&block, number) {
-            return false;
+            return Err(ForwardDrop::Replayed);
         }
         if self.list[at].session.is_none() {
             // Neither of the two needs one, and this may be the last of a session that has ended.
             if block.passive && !self.list[at].routes {
-                return true;
+                return Ok(());
             }
             self.list[at].session = self.session(now);
             let is_passive = !self.list[at].routes;
@@ -180,10 +193,15 @@ impl Neighbours {
         }
         let neighbour = &mut self.list[at];
         neighbour.signed = number.map(|number| SignedProbe { session: block.mine, number });
-        if let Some(session) = &mut neighbour.session {
-            session.handle(now, &block);
+        if let Some(session) = &mut neighbour.session
+            && session.handle(now, &block)
+            && matches!(session.state(), LivenessState::Down | LivenessState::AdminDown)
+            && number.is_some()
+        {
+            // Nor does anything that was recorded until now bring it up (PRP-LIVE-6).
+            session.renumber(next(&mut self.next_number));
         }
-        true
+        Ok(())
     }
 
     /// Lets time and carriers act on `forwarder`. Gives the probes that are due to `send`, and the

@@ -82,7 +82,8 @@ impl Bench {
                 session.set_passive(self.passive);
                 while let Some(block) = session.poll(self.now) {
                     if answering.contains(number) && carrier[usize::from(device.0)] {
-                        self.neighbours.receive(self.now, &unsigned(device, mac.into(), block));
+                        let probe = unsigned(device, mac.into(), block);
+                        self.neighbours.receive(self.now, &probe, |_| false).expect("it is taken");
                     }
                 }
             }
@@ -117,7 +118,8 @@ impl Bench {
         let goodbye = self.peers.iter().find(|(n, _)| *n == number).unwrap().1.farewell();
         self.answering.retain(|n| *n != number);
         let (device, mac) = (DeviceId(number - 2), MacAddr([2, 0, 0, 0, 0, number as u8]));
-        self.neighbours.receive(self.now, &unsigned(device, mac.into(), goodbye));
+        let probe = unsigned(device, mac.into(), goodbye);
+        self.neighbours.receive(self.now, &probe, |_| false).expect("it is taken");
     }
 
     /// Router `number` starts.
@@ -270,7 +272,8 @@ fn receive__from_each_udp_port_of_the_neighbour() {
     let block = Session::new(config, 7, Instant::ZERO).poll(Instant::ZERO).expect("a probe");
     let LinkAddr::Udp { peer, port } = hosts.udp_addrs(node(2))[0].1 else { panic!("over UDP") };
     let from = LinkAddr::Udp { peer, port: port + 127 };
-    neighbours.receive(Instant::ZERO, &unsigned(DeviceId(0), from, block));
+    let probe = unsigned(DeviceId(0), from, block);
+    neighbours.receive(Instant::ZERO, &probe, |_| false).expect("it is taken");
     let states: Vec<_> = neighbours.iter().map(|n| (n.hop.node.number(), n.liveness())).collect();
     assert_eq!(states, [(2, Some("init")), (3, Some("down"))]);
 }
@@ -322,7 +325,8 @@ impl UdpBench {
             while let Some(block) = peer.poll(*now) {
                 let from = StationAddr::Udp(SocketAddr::new(*ip, UDP_PORT));
                 let from = forwarder.routes().link_addr(from).expect("it has a line");
-                neighbours.receive(*now, &unsigned(DeviceId(0), from, block));
+                let probe = unsigned(DeviceId(0), from, block);
+                neighbours.receive(*now, &probe, |_| false).expect("it is taken");
             }
         }
         *now = *now + MS;
@@ -392,7 +396,7 @@ impl SignedPeer {
             self.sent += 1;
             let addr = MacAddr([2, 0, 0, 0, 0, 2]).into();
             let probe = ProbeReceived { device: DeviceId(0), addr, block, number: Some(self.sent) };
-            assert!(neighbours.receive(*now, &probe));
+            assert_eq!(neighbours.receive(*now, &probe, |_| true), Ok(()));
             self.recorded.push(probe);
         }
         *now = *now + MS;
@@ -417,7 +421,8 @@ fn receive__recorded_probes_keep_no_session_up_and_bring_none_up() {
     assert_eq!(liveness_of_2(&bench), Some("up"));
     for at in 0..4000 {
         for recorded in [&before.recorded, &peer.recorded] {
-            bench.neighbours.receive(bench.now, &recorded[at % recorded.len()]);
+            let probe = &recorded[at % recorded.len()];
+            let _ = bench.neighbours.receive(bench.now, probe, |_| true);
         }
         peer.step(&mut bench, false);
         assert!(at < 400 || liveness_of_2(&bench) != Some("up"), "after {at} ms");
@@ -433,14 +438,50 @@ fn receive__recorded_probes_end_no_session() {
     let mut goodbye = *before.recorded.last().expect("it has probed");
     goodbye.block = before.session.farewell();
     goodbye.number = Some(before.sent + 1);
-    assert!(bench.neighbours.receive(bench.now, &goodbye));
+    assert_eq!(bench.neighbours.receive(bench.now, &goodbye, |_| true), Ok(()));
     let mut peer = SignedPeer::new(77, bench.now);
     (0..4000).for_each(|_| peer.step(&mut bench, true));
     assert_eq!(liveness_of_2(&bench), Some("up"));
     let recorded = [&before.recorded[..], &[goodbye], &peer.recorded].concat();
     for probe in recorded {
-        assert!(!bench.neighbours.receive(bench.now, &probe), "{probe:?}");
+        let taken = bench.neighbours.receive(bench.now, &probe, |_| true);
+        assert_eq!(taken, Err(ForwardDrop::Replayed), "{probe:?}");
         peer.step(&mut bench, true);
         assert_eq!(liveness_of_2(&bench), Some("up"));
     }
+}
+
+/// PRP-LIVE-6: nor can they bring up the session of one that has stopped on purpose.
+#[test]
+fn receive__recorded_probes_bring_up_no_session_that_was_ended() {
+    let mut bench = Bench::new();
+    let mut before = SignedPeer::new(2, Instant::ZERO);
+    (0..4000).for_each(|_| before.step(&mut bench, true));
+    (0..1000).for_each(|_| before.step(&mut bench, false));
+    let mut peer = SignedPeer::new(77, bench.now);
+    (0..4000).for_each(|_| peer.step(&mut bench, true));
+    assert_eq!(liveness_of_2(&bench), Some("up"));
+    let mut goodbye = *peer.recorded.last().expect("it has probed");
+    goodbye.block = peer.session.farewell();
+    goodbye.number = Some(peer.sent + 1);
+    assert_eq!(bench.neighbours.receive(bench.now, &goodbye, |_| true), Ok(()));
+    for probe in before.recorded.iter().chain(&peer.recorded) {
+        let _ = bench.neighbours.receive(bench.now, probe, |_| true);
+        assert_ne!(liveness_of_2(&bench), Some("up"), "{probe:?}");
+    }
+}
+
+/// PRP-KEY-19: a node behind the neighbour's address that need not sign is no way around it.
+#[test]
+fn receive__unsigned_where_the_neighbour_is_to_sign() {
+    let mut bench = Bench::new();
+    let config = LivenessSettings::default().probes.unwrap();
+    let block = Session::new(config, 7, Instant::ZERO).poll(Instant::ZERO).expect("a probe");
+    let probe = unsigned(DeviceId(0), MacAddr([2, 0, 0, 0, 0, 2]).into(), block);
+    let taken = bench.neighbours.receive(Instant::ZERO, &probe, |asked| asked == node(2));
+    assert_eq!(taken, Err(ForwardDrop::Unsigned));
+    assert_eq!(liveness_of_2(&bench), Some("down"));
+    let taken = bench.neighbours.receive(Instant::ZERO, &probe, |asked| asked != node(2));
+    assert_eq!(taken, Ok(()));
+    assert_eq!(liveness_of_2(&bench), Some("init"));
 }
