@@ -113,13 +113,17 @@ impl Forwarder {
     /// cluster's key vouches for it (SPEC PRP-KEY-13).
     ///
     /// # Errors
-    /// Why it is not to be believed, where this node asks for protection of its sender.
+    /// Why it is not to be believed: this node asks for protection of its sender, or it is signed
+    /// with a secret that this node does not have.
     pub fn authenticate<'a>(&self, frame: &Frame<'a>) -> Result<Frame<'a>, Refusal> {
-        let Some(keyring) = &self.keyring else { return Ok(*frame) };
-        match keyring.check(frame.packet_header(), frame.payload, frame.rest()) {
-            Ok(_) => Ok(frame.opened(frame.payload)),
+        let check = |keyring: &Keyring| {
+            keyring.check(frame.packet_header(), frame.payload, frame.rest()).map(drop)
+        };
+        match self.keyring.as_ref().map_or(Err(Refusal::UnknownKey), check) {
+            Ok(()) => Ok(frame.opened(frame.payload)),
             // Anything may follow the payload of a frame that is not signed.
             Err(_) if frame.crc_ok(CrcKey::NONE) => self.take_unsigned(frame, Refusal::Unsigned),
+            Err(why) if frame.seems_signed() => Err(why),
             Err(why) => self.take_unsigned(frame, why),
         }
     }

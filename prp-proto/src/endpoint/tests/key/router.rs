@@ -127,4 +127,10 @@ fn router__answers_echoes_as_they_are_signed() {
     let unsigned = unsigned.expect("it is an echo").bytes;
     let refusal = asker.authenticate(&parsed(&unsigned)).map(drop);
     assert_eq!(refusal, Err(prp_key::Refusal::Unsigned));
+    // Nor can anyone believe what is signed with a secret that he does not have.
+    for has in [None, Some(&other), Some(&file(Mode::Off, 2))] {
+        let asker = router(&pair.client.endpoint, has);
+        let refusal = asker.authenticate(&parsed(&echo(Some(&own)))).map(drop);
+        assert_eq!(refusal, Err(prp_key::Refusal::UnknownKey));
+    }
 }
