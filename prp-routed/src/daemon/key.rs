@@ -18,14 +18,17 @@ use super::Daemon;
 /// From one look at the file to the next, as processes do.
 const INTERVAL: Duration = Duration::from_secs(2);
 
+/// Other keys; none if the file is again the one in force, or is gone; or what is wrong with it.
+type KeyNews = io::Result<Option<KeyFile>>;
+
 /// The key file, and the thread that looks at it.
 #[derive(Debug)]
 pub(super) struct KeyFollower {
     watch: Option<KeyWatch>,
     /// Rings when there is news.
     eventfd: Arc<EventFd>,
-    news: Receiver<io::Result<KeyFile>>,
-    sender: Sender<io::Result<KeyFile>>,
+    news: Receiver<KeyNews>,
+    sender: Sender<KeyNews>,
     /// Has the thread look at once, and ends it when it is dropped.
     looks: Option<Sender<()>>,
     /// Why the file is not in force, where it is not.
@@ -73,9 +76,10 @@ impl KeyFollower {
                 });
                 let error = outcome.err();
                 let words = error.as_ref().map(ToString::to_string);
-                let news = match error.filter(|_| words != failed) {
-                    Some(e) => Some(Err(e)),
-                    None => read.map(Ok),
+                let is_other = words != failed;
+                let news = match error {
+                    Some(e) => is_other.then_some(Err(e)),
+                    None => (is_other || read.is_some()).then_some(Ok(read)),
                 };
                 failed = words;
                 if let Some(news) = news {
@@ -115,7 +119,9 @@ impl Daemon {
             match news {
                 Ok(keys) => {
                     self.key.problem = None;
-                    self.set_keyring(Some(Keyring::new(&keys)));
+                    if let Some(keys) = keys {
+                        self.set_keyring(Some(Keyring::new(&keys)));
+                    }
                 }
                 Err(e) => self.key.fail(&e),
             }
