@@ -78,7 +78,7 @@ impl ProtectionReader {
             [(n.src.number(), t.src_port.number()), (n.dst.number(), t.dst_port.number())];
         let flags = frame.flags();
         if flags.intersects(Flags::CREQ | Flags::CACK) {
-            return self.read_handshake(frame, from, to);
+            return self.read_handshake(frame, [from, to], is_cut);
         }
         let is_outside = flags.contains(Flags::RST)
             || flags.contains(Flags::CTL) && [from.1, to.1].contains(&Port::CONTROL.number());
@@ -98,7 +98,12 @@ impl ProtectionReader {
         Some(Protection { role: Role::Inside, mode, key, counter, is_right: None })
     }
 
-    fn read_handshake(&mut self, frame: &Frame<'_>, from: End, to: End) -> Option<Protection> {
+    fn read_handshake(
+        &mut self,
+        frame: &Frame<'_>,
+        [from, to]: [End; 2],
+        is_cut: bool,
+    ) -> Option<Protection> {
         let both = [from.min(to), from.max(to)];
         let is_request = frame.flags().contains(Flags::CREQ);
         let Some((mode, key)) = wish(frame.payload) else {
@@ -113,7 +118,11 @@ impl ProtectionReader {
             if self.requests.len() >= MOST_KNOWN {
                 self.requests.clear();
             }
-            self.requests.insert([from, to], (*said.0, said.1.to_vec()));
+            if is_cut {
+                self.requests.remove(&[from, to]);
+            } else {
+                self.requests.insert([from, to], (*said.0, said.1.to_vec()));
+            }
             let checked = self.keyring.as_ref().map(|ring| check_request(ring, said.0, said.1));
             (Role::Request, checked.and_then(is_right))
         } else {
@@ -127,6 +136,7 @@ impl ProtectionReader {
                 checked.map(|(ring, (header, block))| check_answer(ring, (header, block), said));
             (Role::Answer, checked.and_then(is_right))
         };
+        let is_right = is_right.filter(|_| !is_cut);
         Some(Protection { role, mode: Some(mode), key: Some(key), counter: None, is_right })
     }
 
