@@ -131,11 +131,13 @@ pub(crate) fn run(args: &PingArgs) -> Result<(), Failure> {
             process::exit(ended.err().map_or(0, |failure| failure.code().into()));
         }
     });
+    let started = Instant::now();
     ask(&mut prober, node, args, &tally)?;
+    let is_silent = lock(&tally).is_silent();
+    let silent = if is_silent { &[node][..] } else { &[] };
+    let without = prober.find_without_key(silent, args.patience_since(started))?;
     signals.clear_listener();
     let tally = lock(&tally);
-    let silent = if tally.is_silent() { &[node][..] } else { &[] };
-    let without = prober.find_without_key(silent, args.patience())?;
     end(&tally, json).map_err(|failure| match without.is_empty() {
         true => failure.with_lacks(prober.hosts()),
         false => Failure::new(Code::TimedOut, format!("{}: {NO_KEY}", prober.name(node))),
@@ -287,6 +289,12 @@ impl PingArgs {
     /// How long the last answer is waited for.
     fn patience(&self) -> Duration {
         self.timeout.unwrap_or_else(|| self.pace().max(MIN_ANSWER_WAIT))
+    }
+
+    /// That, or what is left of the time that all of it may take, which began at `started`.
+    fn patience_since(&self, started: Instant) -> Duration {
+        let left = self.deadline.map(|deadline| deadline.saturating_sub(started.elapsed()));
+        left.map_or(self.patience(), |left| left.min(self.patience()))
     }
 
     /// Whether the user may ask so often: a flood can fill a link and the router behind it.

@@ -4,6 +4,7 @@ mod own_replies;
 mod udp;
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -136,7 +137,9 @@ impl Prober {
         ours.extend(unix.as_ref().map(|unix| unix.device));
         let mut forwarder = Forwarder::new(hosts.ethertype(), routes, ours);
         forwarder.set_keyring(KeyWatch::in_force().read()?.map(|keys| Keyring::new(&keys)));
-        let (id, started) = (std::process::id(), Instant::now());
+        // Random: who has recorded the answers to another process must not answer this one.
+        let id = RandomState::new().hash_one(std::process::id()) as u32;
+        let started = Instant::now();
         let names = names.into_iter().map(|(name, _)| name).collect();
         let replies = VecDeque::new();
         Ok(Self {
@@ -218,8 +221,8 @@ impl Prober {
         self.forwarder.keyring_for(node).filter(|_| !self.is_unsigned)
     }
 
-    /// Returns those of `nodes` that answer an echo without the cluster's key within `wait`, where
-    /// they are to be asked with it: they have no key, or another one.
+    /// Returns those of `nodes` that answer an echo without the cluster's key within `wait`, and
+    /// then none with it, where they are to be asked with it: they have no key, or another one.
     pub(crate) fn find_without_key(
         &mut self,
         nodes: &[NodeId],
@@ -227,20 +230,27 @@ impl Prober {
     ) -> Result<Vec<NodeId>, Failure> {
         let is_keyed = |node: &&NodeId| self.keyring_for(**node).is_some();
         let silent: Vec<_> = nodes.iter().filter(is_keyed).copied().collect();
-        if silent.is_empty() {
-            return Ok(silent);
+        if silent.is_empty() || wait.is_zero() {
+            return Ok(Vec::new());
         }
         self.is_unsigned = true;
         let found = self.ask_each(&silent, wait);
         self.is_unsigned = false;
-        found
+        let mut found = found?;
+        // Echoes get lost, and one without the key is answered in any case.
+        let have_key = self.ask_each(&found, wait)?;
+        found.retain(|node| !have_key.contains(node));
+        Ok(found)
     }
 
     /// Returns those of `nodes` that answer an echo within `wait`.
     fn ask_each(&mut self, nodes: &[NodeId], wait: Duration) -> Result<Vec<NodeId>, Failure> {
         let (until, sequence) = (Instant::now() + wait, u16::MAX);
         for node in nodes {
-            self.send(*node, sequence, Flags::MAX_HOPS, 0)?;
+            match self.send(*node, sequence, Flags::MAX_HOPS, 0) {
+                Err(failure) if failure.is(Code::Unreachable) => {}
+                sent => sent?,
+            }
         }
         let mut found = Vec::new();
         while found.len() < nodes.len()

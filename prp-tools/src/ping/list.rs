@@ -78,10 +78,11 @@ pub(super) fn run(prober: &mut Prober, nodes: Vec<NodeId>, args: &PingArgs) -> R
         refusal: None,
     };
     let mut asked: Vec<_> = nodes.into_iter().map(asked).collect();
+    let started = Instant::now();
     ask(prober, &mut asked, args)?;
     let is_silent = |asked: &&Asked| asked.times.count() == 0 && asked.refusal.is_none();
     let silent: Vec<_> = asked.iter().filter(is_silent).map(|asked| asked.node).collect();
-    let without = prober.find_without_key(&silent, args.patience())?;
+    let without = prober.find_without_key(&silent, args.patience_since(started))?;
     for asked in asked.iter_mut().filter(|asked| without.contains(&asked.node)) {
         asked.refusal = Some("no cluster key, or another one".to_owned());
     }
