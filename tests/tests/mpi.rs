@@ -3,13 +3,17 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use prp_proto::key::{KeyFile, Mode, Secret};
+use prp_tests::scratch::TempFile;
 use prp_tests::topology::Topology;
 use prp_tests::{program, seed};
 
@@ -28,6 +32,7 @@ prp_tests::main! {
         hang__a_circle_is_named,
         hang__a_rank_that_computes_or_is_stopped_lets_the_job_go_on,
         hang__a_rank_that_skips_a_barrier_is_shown_last,
+        key__reaches_the_ranks_of_all_nodes,
         messages__any_number_of_ranks,
         messages__two_nodes,
         mismatch__both_ranks_and_both_calls_are_named,
@@ -337,6 +342,27 @@ fn messages__two_nodes() {
 
 fn collectives__two_nodes() {
     on_two_nodes("collectives");
+}
+
+/// Ranks of both nodes have the key file that the launcher was told of, and speak under its key.
+fn key__reaches_the_ranks_of_all_nodes() {
+    let keys = KeyFile::new(Mode::Seal, 1, Secret::new([7; 32]));
+    let file = TempFile::new(keys.reveal().as_bytes());
+    let only_ours = Permissions::from_mode(0o600);
+    std::fs::set_permissions(file.path(), only_ours).expect("it is ours");
+    let pair = Topology::pair();
+    // As by ssh, which passes no variables on.
+    let launch = pair.launch_template().replace("{command}", "env -u PRP_KEY {command}");
+    let job = |key: &Path| {
+        let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+        command.env("PRP_KEY", key).args(["-n", "4", "--node", "1,2", "--launch", &launch]);
+        output(command.arg(BUILT.join("point_to_point")))
+    };
+    check(&job(file.path()), "all well");
+    let gone = file.path().with_extension("gone");
+    let job = job(&gone);
+    assert!(job.errors.contains(&*gone.to_string_lossy()), "{}", job.errors);
+    assert!(job.errors.contains("prp key new"), "{}", job.errors);
 }
 
 fn hang__a_rank_that_skips_a_barrier_is_shown_last() {
