@@ -379,6 +379,8 @@ impl Stream {
         all.set_item("max_segment", terms.mss)?;
         all.set_item("crc", terms.crc)?;
         all.set_item("reliability", terms.reliability.name())?;
+        all.set_item("security", terms.security.to_string())?;
+        all.set_item("key_id", terms.key)?;
         Ok(all)
     }
 

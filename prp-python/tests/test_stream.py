@@ -146,6 +146,7 @@ def test_options_and_counters(listener):
         listener.getsockname(), reliability="go-back-n", spin=0, keepalive=(5, 1, 3)
     ) as stream:
         assert stream.terms()["reliability"] == "go-back-n"
+        assert stream.terms()["security"] == "off" and stream.terms()["key_id"] is None
         stream.sendall(b"hello")
         stream.wait_delivered()
         assert stream.stats()["bytes_sent"] == 5
