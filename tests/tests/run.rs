@@ -1,13 +1,16 @@
 //! Programs of TCP as they are, under `prp run`.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::LazyLock;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use prp_proto::key::{KeyFile, Mode, Secret};
 use prp_tests::harness::skip;
 use prp_tests::program;
 use prp_tests::scratch::TempFile;
@@ -32,6 +35,7 @@ prp_tests::main! {
         fall_back__is_counted_and_can_be_forbidden,
         holder__is_asked_to_end,
         holder__is_killed,
+        key__is_that_of_the_holder,
         listener__ends_with_its_last_socket,
         listener__follows_one_of_an_older_run,
         listener__serves_both_or_one_of_them,
@@ -76,12 +80,13 @@ struct Run<'a> {
     node: Node<'a>,
     options: &'a [&'a str],
     report: Option<&'a Path>,
+    key: Option<&'a Path>,
 }
 
 impl<'a> Run<'a> {
     /// With PRP alone.
     fn new(node: Node<'a>) -> Self {
-        Self { node, options: &["--require"], report: None }
+        Self { node, options: &["--require"], report: None, key: None }
     }
 
     fn with(self, options: &'a [&'a str]) -> Self {
@@ -92,8 +97,15 @@ impl<'a> Run<'a> {
         Self { report: Some(report), ..self }
     }
 
+    fn with_key(self, key: &'a Path) -> Self {
+        Self { key: Some(key), ..self }
+    }
+
     fn command(self, words: &[&str]) -> Command {
         let mut command = self.node.command("env");
+        if let Some(key) = self.key {
+            command.arg(format!("PRP_KEY={}", key.display()));
+        }
         if let Some(report) = self.report {
             command.arg(format!("PRP_RUN_REPORT={}", report.display()));
         }
@@ -228,6 +240,22 @@ fn descriptors__go_where_programs_pass_them() {
     }
     let _server = Run::new(pair.node(2)).serve("serve_file", 7004);
     client.call("call_file", "198.18.0.2", 7004);
+}
+
+/// Programs of TCP speak under the cluster's key, and none without it reaches them.
+fn key__is_that_of_the_holder() {
+    let keys = KeyFile::new(Mode::Seal, 1, Secret::new([7; 32]));
+    let file = TempFile::new(keys.reveal().as_bytes());
+    let only_ours = Permissions::from_mode(0o600);
+    std::fs::set_permissions(file.path(), only_ours).expect("it is ours");
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).with_key(file.path()).serve("serve_asyncio", 7031);
+    Run::new(pair.node(1)).with_key(file.path()).call("call_many", "198.18.0.2", 7031);
+    let mut without = pair.node(1).command(PROGRAMS.join("prp"));
+    without.args(["cat", "-w", "1", "2", "7031"]).stdin(Stdio::null());
+    let (code, _, error) = program::finish(without);
+    assert_ne!(code, Some(0));
+    assert!(error.contains("has a cluster key that this process does not have"), "{error}");
 }
 
 fn many__connections_at_a_time() {
