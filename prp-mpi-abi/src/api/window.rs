@@ -275,9 +275,10 @@ pub(crate) fn win_shared_query(
     base: Address,
 ) -> Outcome {
     let window = window_of(win)?;
-    let WindowMemory::Shared(block) = &window.memory else {
-        return Err(window.failure(win, Class::RmaFlavor, "the ranks do not share this window"));
-    };
+    if window.values.flavor == DYNAMIC {
+        let text = "the memory of a window of MPI_Win_create_dynamic is not shared";
+        return Err(window.failure(win, Class::RmaFlavor, text));
+    }
     let extents = &window.extents;
     // Nobody stands for the first rank that has any memory.
     let rank = if rank == PROC_NULL {
@@ -285,9 +286,17 @@ pub(crate) fn win_shared_query(
     } else {
         rank_of(&window, win, rank)?
     };
-    size.put(extents[rank].bytes as isize);
+    let (bytes, address) = match &window.memory {
+        WindowMemory::Shared(block) => {
+            (extents[rank].bytes, block.address() + before(extents, rank))
+        }
+        _ if rank == window.comm.rank => (extents[rank].bytes, window.base),
+        // What a rank cannot reach has no bytes for it.
+        _ => (0, 0),
+    };
+    size.put(bytes as isize);
     unit.put(extents[rank].unit as i64);
-    base.cast::<usize>().put(block.address() + before(extents, rank));
+    base.cast::<usize>().put(address);
     Ok(())
 }
 

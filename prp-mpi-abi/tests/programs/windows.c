@@ -268,7 +268,7 @@ static void refused(void) {
     MPI_Win win;
     MPI_Aint bytes;
     MPI_Op own;
-    int *memory = made(2, &win), value = 5, flag, unit;
+    int *memory = made(2, &win), value = 5, old = 6, flag, unit;
     double real = 1;
     FAILS(MPI_Win_fence(0, MPI_WIN_NULL), MPI_ERR_WIN);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
@@ -296,12 +296,21 @@ static void refused(void) {
     FAILS(MPI_Put(&value, 1, MPI_DATATYPE_NULL, next, 0, 1, MPI_INT, win), MPI_ERR_TYPE);
     FAILS(MPI_Put(NULL, 1, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_BUFFER);
     FAILS(MPI_Accumulate(&real, 1, MPI_DOUBLE, next, 0, 1, MPI_DOUBLE, MPI_BAND, win), MPI_ERR_OP);
+    FAILS(MPI_Accumulate(&value, 1, MPI_BYTE, next, 0, 1, MPI_BYTE, MPI_SUM, win), MPI_ERR_OP);
+    CHECK(!MPI_Get_accumulate(&value, 0, MPI_BYTE, &old, 0, MPI_BYTE, next, 0, 0, MPI_BYTE, MPI_SUM, win));
     FAILS(MPI_Compare_and_swap(&real, &real, &real, MPI_DOUBLE, next, 0, win), MPI_ERR_TYPE);
     MPI_Op_create((MPI_User_function *)note_error, 1, &own);
     FAILS(MPI_Accumulate(&value, 1, MPI_INT, next, 0, 1, MPI_INT, own, win), MPI_ERR_OP);
     MPI_Op_free(&own);
     MPI_Win_unlock(next, win);
-    FAILS(MPI_Win_shared_query(win, 0, &bytes, &unit, &memory), MPI_ERR_RMA_FLAVOR);
+    /* Each rank reaches its own memory, and none of another one that does not share it. */
+    void *base = &value;
+    CHECK(!MPI_Win_shared_query(win, rank, &bytes, &unit, &base));
+    CHECK(base == memory && bytes == 2 * (MPI_Aint)sizeof(int) && unit == sizeof(int));
+    if (size > 1) CHECK(!MPI_Win_shared_query(win, next, &bytes, &unit, &base) && !base && bytes == 0);
+    CHECK(!MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &base));
+    CHECK(base == (rank ? NULL : memory) && bytes == (rank ? 0 : 2 * (MPI_Aint)sizeof(int)));
+    FAILS(MPI_Win_shared_query(win, size, &bytes, &unit, &base), MPI_ERR_RANK);
     MPI_Barrier(world);
     MPI_Win_free(&win);
     FAILS(MPI_Win_create(NULL, 8, 1, MPI_INFO_NULL, world, &win), MPI_ERR_BASE);
@@ -339,6 +348,7 @@ static void dynamic(void) {
     FAILS(MPI_Win_attach(win, memory, -1), MPI_ERR_SIZE);
     FAILS(MPI_Win_attach(win, NULL, 4), MPI_ERR_BASE);
     FAILS(MPI_Win_detach(win, memory + 1), MPI_ERR_BASE);
+    FAILS(MPI_Win_shared_query(win, rank, &own, &flag, &base), MPI_ERR_RMA_FLAVOR);
     CHECK(!MPI_Win_detach(win, memory) && !MPI_Win_detach(win, other));
     CHECK(!MPI_Win_attach(win, memory + 1, sizeof(int)) && !MPI_Win_detach(win, memory + 1));
     MPI_Barrier(world);

@@ -138,7 +138,7 @@ impl Call {
         let failure = |text: String| self.window.failure(self.win, Class::Op, text);
         match op_of(op) {
             Some(Op::Predefined(operation)) => match &self.target {
-                Some(target) if !operation.takes(&target.datatype) => {
+                Some(target) if target.count > 0 && !operation.takes(&target.datatype) => {
                     let name = operation.name();
                     Err(failure(format!("{name} does not take elements of the datatype")))
                 }
