@@ -117,13 +117,16 @@ fn open(comm: Handle, path: &Path, amode: c_int, info: Info) -> Result<Handle, F
         if is_first { mode.create(path, &info).map(Some).map_err(failure) } else { Ok(None) };
     let first = agree(&own, comm, first)?;
     let opened = first.map_or_else(|| mode.open(path).map_err(failure), Ok);
-    let file = agree(&own, comm, opened).inspect_err(|_| {
+    let opened = opened.and_then(|file| {
+        let end = if mode.appends() { file.metadata().map_err(failure)?.len() } else { 0 };
+        Ok((file, end))
+    });
+    let (file, start) = agree(&own, comm, opened).inspect_err(|_| {
         // Nobody has it but for this job, which fails to open it.
         if is_first && mode.is_new() {
             let _ = fs::remove_file(path);
         }
     })?;
-    let start = if mode.appends() { file.metadata().map_err(failure)?.len() } else { 0 };
     let opened = OpenFile {
         comm: own,
         path: path.to_owned(),

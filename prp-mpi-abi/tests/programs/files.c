@@ -129,6 +129,14 @@ static void views(void) {
     FAILS(MPI_File_write_at(file, 0, own, 3, MPI_SHORT, &status), MPI_ERR_IO);
     MPI_Type_free(&filetype);
     MPI_Type_free(&pair);
+    /* A view of no bytes: nothing is read of it, and nothing can be written. */
+    MPI_Type_contiguous(0, MPI_INT, &filetype);
+    MPI_Type_commit(&filetype);
+    CHECK(!MPI_File_set_view(file, 0, MPI_INT, filetype, "native", MPI_INFO_NULL));
+    CHECK(!MPI_File_read(file, back, 2, MPI_INT, &status) && count_of(&status, MPI_INT) == 0);
+    CHECK(!MPI_File_write(file, own, 0, MPI_INT, &status));
+    FAILS(MPI_File_write(file, own, 2, MPI_INT, &status), MPI_ERR_ARG);
+    MPI_Type_free(&filetype);
     CHECK(!MPI_File_close(&file));
 }
 

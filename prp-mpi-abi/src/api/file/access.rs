@@ -132,7 +132,10 @@ impl FileAccess {
     /// Reads or writes from a unit of the view on; how many bytes in memory and in the file.
     fn transfer(&self, view: &View, unit: u64, len: usize) -> Result<(usize, usize), Failure> {
         let file = &self.file;
-        let first = unit.checked_mul(view.unit).filter(|first| view.reaches(*first, len));
+        // Nothing can be written to a view of no bytes. Where it is read, it ends at once.
+        let has_room = len == 0 || !self.is_write || view.tile.size() > 0;
+        let first = unit.checked_mul(view.unit);
+        let first = first.filter(|first| has_room && view.reaches(*first, len));
         let first = first.ok_or_else(|| {
             let text = format!("{len} bytes at unit {unit} of the view are not in any file");
             file.failure(self.handle, Class::Arg, text)

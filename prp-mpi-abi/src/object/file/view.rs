@@ -91,13 +91,17 @@ impl View {
 
     /// How many units of the view begin before byte `end` of the file.
     pub(crate) fn units_before(&self, end: u64) -> u64 {
-        let (size, extent) = (self.tile.size() as u64, self.tile.extent());
+        let size = self.tile.size() as u64;
         let Some(reach) = end.checked_sub(self.start).filter(|_| size > 0) else { return 0 };
-        let whole = match u64::try_from(extent) {
-            Ok(extent) if extent > 0 => reach / extent,
+        let extent = u64::try_from(self.tile.extent()).unwrap_or(0);
+        // Elements of which every byte is before the end. They may reach beyond their extent.
+        let reached = self.tile.true_bounds().1.max(0).cast_unsigned() as u64;
+        let whole = match reach.checked_sub(reached) {
+            Some(behind) if extent > 0 => behind.div_ceil(extent),
             _ => 0,
         };
-        let rest = (reach - whole * extent.max(0).cast_unsigned() as u64) as isize;
+        // Negative behind an element that ends in a hole.
+        let rest = reach.wrapping_sub(whole * extent).cast_signed() as isize;
         let mut bytes = 0;
         self.tile.pieces(0, self.tile.size(), |at, len| {
             bytes += (rest - at).clamp(0, len as isize).cast_unsigned() as u64;
@@ -147,7 +151,24 @@ mod tests {
         for (end, units) in cases {
             assert_eq!(view.units_before(end), units, "{end} bytes");
         }
+        let ends_in_a_hole = [(113, 2), (119, 2)];
+        for (end, units) in ends_in_a_hole {
+            assert_eq!(view.units_before(end), units, "{end} bytes");
+        }
         assert_eq!(View::bytes(Handle(0)).units_before(1 << 40), 1 << 40);
+    }
+
+    #[test]
+    fn units_before__elements_reach_beyond_their_extent_if_they_begin_behind_their_place() {
+        let number = Datatype::basic(Class::Signed, 4);
+        let tile = Arc::new(Datatype::blocks(&number, [(4, 2)]).unwrap());
+        assert_eq!((tile.extent(), tile.true_bounds()), (8, (4, 12)));
+        let view = View { tile, ..strided() };
+        let cases =
+            [(104, 0), (105, 1), (108, 1), (109, 2), (112, 2), (113, 3), (116, 3), (120, 4)];
+        for (end, units) in cases {
+            assert_eq!(view.units_before(end), units, "{end} bytes");
+        }
     }
 
     #[test]
