@@ -23,6 +23,7 @@ use super::error::{Class, Failure, Outcome, current_call, handle_by};
 use super::info::info_of;
 use crate::object::{
     Comm, Extent, GROUPS, Handle, INFOS, Info, WINDOWS, Window, WindowMemory, WindowValues,
+    take_gone,
 };
 use crate::sys::pointer::{Address, Counts, Ptr, allocate, free};
 
@@ -82,6 +83,7 @@ fn make(
     let unit = c_int::try_from(unit).ok().filter(|unit| *unit > 0);
     let unit = unit.ok_or_else(|| failure(Class::Arg, "a unit that is not positive".to_owned()))?;
     let process = process()?;
+    process.forget(&take_gone());
     let context = bcast_words(&parent, comm, 0, &[process.fresh_context()])?[0];
     let own = Arc::new(Comm::new(context, parent.group.clone(), parent.rank, ""));
     for context in [own.messages(), own.collectives()] {

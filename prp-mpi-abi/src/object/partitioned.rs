@@ -153,7 +153,8 @@ impl Partitioned {
         let each = theirs.bytes / theirs.parts.max(1);
         for part in 0..theirs.parts {
             let range = part * each..(part + 1) * each;
-            let (region, elsewhere) = if theirs.parts == self.parts.len() {
+            let is_alike = theirs.parts == self.parts.len() && theirs.bytes == self.whole.len();
+            let (region, elsewhere) = if is_alike {
                 (self.parts[part].clone(), None)
             } else if self.whole.addresses().is_some() {
                 (self.whole.part(range), None)

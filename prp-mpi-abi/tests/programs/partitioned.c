@@ -128,13 +128,38 @@ static void order(void) {
     for (int i = 0; i < 4; i++) MPI_Request_free(&requests[i]);
 }
 
+/* The buffer of the receiver is longer than the message, or there are no parts at all. */
+static void shorter(void) {
+    MPI_Request requests[2];
+    MPI_Status status;
+    int sent[4] = {rank, rank + 1, rank + 2, rank + 3}, got[6] = {-1, -1, -1, -1, -1, -1}, count;
+    MPI_Psend_init(sent, 2, 2, MPI_INT, next, 4, world, MPI_INFO_NULL, &requests[0]);
+    MPI_Precv_init(got, 2, 3, MPI_INT, previous, 4, world, MPI_INFO_NULL, &requests[1]);
+    MPI_Startall(2, requests);
+    MPI_Pready_range(0, 1, requests[0]);
+    MPI_Wait(&requests[1], &status);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Get_count(&status, MPI_INT, &count);
+    CHECK(count == 4 && got[4] == -1 && got[5] == -1);
+    for (int i = 0; i < 4; i++) CHECK(got[i] == previous + i);
+    for (int i = 0; i < 2; i++) MPI_Request_free(&requests[i]);
+    MPI_Psend_init(sent, 0, 2, MPI_INT, next, 4, world, MPI_INFO_NULL, &requests[0]);
+    MPI_Precv_init(got, 0, 2, MPI_INT, previous, 4, world, MPI_INFO_NULL, &requests[1]);
+    MPI_Startall(2, requests);
+    MPI_Wait(&requests[1], &status);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Get_count(&status, MPI_INT, &count);
+    CHECK(count == 0);
+    for (int i = 0; i < 2; i++) MPI_Request_free(&requests[i]);
+}
+
 static void errors(void) {
     MPI_Request requests[2], plain;
     MPI_Status status;
     int flag, value;
     MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    FAILS(MPI_Psend_init(out, 0, 1, MPI_INT, next, 0, world, MPI_INFO_NULL, &requests[0]), MPI_ERR_ARG);
+    FAILS(MPI_Psend_init(out, -1, 1, MPI_INT, next, 0, world, MPI_INFO_NULL, &requests[0]), MPI_ERR_ARG);
     FAILS(MPI_Psend_init(out, 1, -1, MPI_INT, next, 0, world, MPI_INFO_NULL, &requests[0]), MPI_ERR_COUNT);
     FAILS(MPI_Psend_init(out, 1, 1, MPI_INT, size, 0, world, MPI_INFO_NULL, &requests[0]), MPI_ERR_RANK);
     FAILS(MPI_Precv_init(in, 1, 1, MPI_INT, MPI_ANY_SOURCE, 0, world, MPI_INFO_NULL, &requests[0]), MPI_ERR_RANK);
@@ -176,6 +201,7 @@ int main(int argc, char **argv) {
     one_after_the_other();
     datatypes();
     order();
+    shorter();
     errors();
     MPI_Barrier(world);
     if (rank == 0) puts("all well");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Part, part};
 use crate::api::environment::process;
 use crate::api::error::{Class, Failure, Outcome, fail, length};
-use crate::object::{Handle, Partitioned, REQUESTS, Req};
+use crate::object::{Handle, Partitioned, REQUESTS, Req, take_gone};
 use crate::sys::pointer::{Address, Ptr};
 
 /// A number that only the two ends of this message know: of the communicator, both ranks, the tag,
@@ -30,7 +30,7 @@ fn make(
 ) -> Outcome {
     let wrong = |class, text: String| Failure::new(class, comm, text);
     let parts = length(partitions, Class::Arg, comm)?;
-    if parts == 0 || partitions == c_int::MAX {
+    if partitions == c_int::MAX {
         return Err(wrong(Class::Arg, format!("a message of {partitions} parts")));
     }
     length(count, Class::Count, comm)?;
@@ -49,6 +49,7 @@ fn make(
     };
     let numbered = of.comm.next_partitioned(is_receive, peer, tag);
     let other = usize::try_from(peer).map_or(0, |peer| of.comm.peers()[peer]);
+    process()?.forget(&take_gone());
     let own = process()?.rank();
     let (from, to) = if is_receive { (other, own) } else { (own, other) };
     let words = [of.comm.context(), from as u64, to as u64, tag as u64, numbered];
