@@ -55,8 +55,9 @@ pub(crate) fn t_init_thread(_required: c_int, provided: Ptr<c_int>) -> Told {
 const MULTIPLE: c_int = 4096;
 
 pub(crate) fn t_finalize() -> Told {
-    BEGUN.fetch_sub(1, Ordering::SeqCst);
-    Ok(())
+    let fewer = |begun: i32| begun.checked_sub(1).filter(|begun| *begun >= 0);
+    let ended = BEGUN.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer);
+    ended.map(drop).map_err(|_| Error::NotInitialized)
 }
 
 /// Writes a text where there is room for some of it, and how much room all of it needs.

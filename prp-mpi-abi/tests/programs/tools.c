@@ -59,6 +59,19 @@ static unsigned long value_of(const char *name, int class) {
     return value;
 }
 
+/* Handles go with their session, whatever the next one is called. */
+static void sessions(void) {
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle;
+    unsigned long value;
+    int count;
+    CHECK(!MPI_T_pvar_session_create(&session));
+    CHECK(!MPI_T_pvar_handle_alloc(session, 0, NULL, &handle, &count));
+    CHECK(!MPI_T_pvar_session_free(&session) && !MPI_T_pvar_session_create(&session));
+    CHECK(MPI_T_pvar_read(session, handle, &value) == MPI_T_ERR_INVALID_HANDLE);
+    CHECK(!MPI_T_pvar_session_free(&session));
+}
+
 static unsigned long level(const char *name) {
     return value_of(name, MPI_T_PVAR_CLASS_LEVEL);
 }
@@ -126,6 +139,7 @@ int main(int argc, char **argv) {
     control_variables();
     CHECK(size == 2);
     performance_variables();
+    sessions();
     categories();
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) puts("all well");

@@ -98,7 +98,8 @@ const ALL: [Variable; 10] = [
 /// The numbers of those of queues, of objects and of bytes.
 pub(super) const PARTS: [std::ops::Range<usize>; 3] = [0..3, 3..7, 7..ALL.len()];
 
-static SESSIONS: Table<()> = Table::new();
+/// Handles of each session.
+static SESSIONS: Table<Vec<Handle>> = Table::new();
 
 /// The session of a handle, and the number of its variable.
 static HANDLES: Table<(Handle, usize)> = Table::new();
@@ -143,18 +144,20 @@ pub(crate) fn t_pvar_get_info(
 }
 
 pub(crate) fn t_pvar_session_create(session: Ptr<Handle>) -> Told {
-    session.put(SESSIONS.add(()));
+    session.put(SESSIONS.add(Vec::new()));
     Ok(())
 }
 
 pub(crate) fn t_pvar_session_free(session: Ptr<Handle>) -> Told {
-    SESSIONS.take(session.get()).ok_or(Error::Session)?;
+    for handle in SESSIONS.take(session.get()).ok_or(Error::Session)? {
+        HANDLES.take(handle);
+    }
     session.put(Handle(0));
     Ok(())
 }
 
 fn check_session(session: Handle) -> Told {
-    SESSIONS.at(session).ok_or(Error::Session)
+    SESSIONS.with(session, |_| ()).ok_or(Error::Session)
 }
 
 pub(crate) fn t_pvar_handle_alloc(
@@ -166,7 +169,9 @@ pub(crate) fn t_pvar_handle_alloc(
 ) -> Told {
     check_session(session)?;
     at(&ALL, index)?;
-    handle.put(HANDLES.add((session, index as usize)));
+    let made = HANDLES.add((session, index as usize));
+    SESSIONS.with(session, |handles| handles.push(made));
+    handle.put(made);
     count.put(1);
     Ok(())
 }
@@ -180,7 +185,9 @@ fn variable(session: Handle, handle: Handle) -> Result<&'static Variable, Error>
 
 pub(crate) fn t_pvar_handle_free(session: Handle, handle: Ptr<Handle>) -> Told {
     variable(session, handle.get())?;
-    HANDLES.take(handle.get());
+    let gone = handle.get();
+    SESSIONS.with(session, |handles| handles.retain(|handle| *handle != gone));
+    HANDLES.take(gone);
     handle.put(Handle(0));
     Ok(())
 }
