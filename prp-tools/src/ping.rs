@@ -294,7 +294,7 @@ impl PingArgs {
     /// That, or what is left of the time that all of it may take, which began at `started`.
     fn patience_since(&self, started: Instant) -> Duration {
         let left = self.deadline.map(|deadline| deadline.saturating_sub(started.elapsed()));
-        left.map_or(self.patience(), |left| left.min(self.patience()))
+        left.map_or_else(|| self.patience(), |left| left.min(self.patience()))
     }
 
     /// Whether the user may ask so often: a flood can fill a link and the router behind it.
