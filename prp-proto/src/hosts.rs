@@ -6,8 +6,8 @@
 //! # node  hardware address     device   names and options
 //! 1       02:00:00:00:00:01    eth0     alpha
 //! 2       02:00:00:00:00:02    eth0     beta  b.cluster  mtu=9000
-//! 7       02:00:00:00:00:02    eth0     gamma     # the paper's way: a far node behind beta's
-//! address 8       via 2                         delta     # the same, by node
+//! 7       02:00:00:00:00:02    eth0     gamma     # the paper's way: behind beta's address
+//! 8       via 2                         delta     # the same, by node
 //! 9       via 2 metric 10, via 3 metric 20  epsilon    # backup next hop
 //! ```
 //!
