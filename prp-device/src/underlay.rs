@@ -68,6 +68,9 @@ pub trait Underlay: fmt::Debug + Send {
     /// Takes the errors that the kernel keeps for its sockets: they would end every `poll` at once.
     fn take_errors(&mut self) {}
 
+    /// Lets go of what would stay behind: the process exits, and ends no engine before.
+    fn leave(&mut self) {}
+
     /// Returns what only an Ethernet device of the kernel can do; none of others, which pass every
     /// packet.
     fn ethernet(&mut self) -> Option<&mut dyn KernelDevice> {

@@ -9,16 +9,17 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
-use std::fs::{self, File, Permissions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_node::fork::CloseOnFork;
 use prp_proto::addr::{LinkAddr, NodeId};
 use prp_proto::device::Capabilities;
@@ -31,7 +32,7 @@ use crate::{Packets, Peek, Received, Refusal, Sent, Take, Underlay};
 const MTU: usize = 16 * 1024;
 
 /// The window of a connection. Many kernels let ten datagrams wait at a socket
-/// (`net.unix.max_dgram_qlen`), and by default 208 KiB of one sender.
+/// (`net.unix.max_dgram_qlen`), and by default 208 KiB of one sending socket.
 const WINDOW: usize = 8 * MTU;
 
 /// Bytes before a packet: the sender's node and number (SPEC PRP-UNIX-1).
@@ -50,13 +51,18 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(5);
 /// Numbers that are tried for a socket: of 65,535 few are in use.
 const TRIES: usize = 64;
 
+/// Processes to which sockets are kept: those that have ended do not say so, and a process that
+/// answers many others would in time have no descriptors left.
+const MAX_PEERS: usize = 256;
+
 /// A process's socket in the folder, and those by which it sends.
 #[derive(Debug)]
 pub struct UnixDevice {
     folder: PathBuf,
     sender: [u8; SENDER],
     socket: CloseOnFork<UnixDatagram>,
-    _name: SocketName,
+    /// None once the process exits.
+    name: Option<SocketName>,
     queue: RecvVec,
     peers: HashMap<(NodeId, u16), PeerSocket>,
     send: SendVec,
@@ -116,7 +122,7 @@ impl UnixDevice {
             folder: folder.to_owned(),
             sender: [a, b, c, d],
             socket: CloseOnFork::new(socket),
-            _name: name,
+            name: Some(name),
             queue: RecvVec::new(SENDER + MTU, BATCH)?,
             peers: HashMap::new(),
             send: SendVec::default(),
@@ -129,6 +135,9 @@ impl UnixDevice {
     fn deliver(&mut self, node: NodeId, process: u16) -> Delivery {
         let Self { folder, peers, send, datagram, room, .. } = self;
         let path = || folder.join(socket_name(node, process));
+        if peers.len() >= MAX_PEERS && !peers.contains_key(&(node, process)) {
+            peers.clear();
+        }
         let peer = match peers.entry((node, process)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => match PeerSocket::connect(&path()) {
@@ -136,7 +145,17 @@ impl UnixDevice {
                 Err(e) => return Delivery::failed(&e),
             },
         };
-        match send.send_one(peer.socket.as_fd(), [datagram, &[], &[], &[]]) {
+        let mut sent = send.send_one(peer.socket.as_fd(), [datagram, &[], &[], &[]]);
+        // It may be the sender's own socket that has as much waiting as it may: no descriptor would
+        // show when that changes, and another socket may have as much.
+        if is_full(&sent)
+            && queue_has_room(room, &path())
+            && let Ok(another) = PeerSocket::connect(&path())
+        {
+            peer.socket = another.socket;
+            sent = send.send_one(peer.socket.as_fd(), [datagram, &[], &[], &[]]);
+        }
+        match sent {
             Ok(()) => {
                 peer.full_since = None;
                 Delivery::Done
@@ -238,6 +257,10 @@ impl Underlay for UnixDevice {
     fn capabilities(&self) -> Capabilities {
         Capabilities::datagrams(MTU as u32, 1).with_window(WINDOW)
     }
+
+    fn leave(&mut self) {
+        self.name = None;
+    }
 }
 
 impl PeerSocket {
@@ -246,6 +269,20 @@ impl PeerSocket {
         socket.connect(path)?;
         Ok(Self { socket: CloseOnFork::new(socket), full_since: None })
     }
+}
+
+/// Whether what was sent found no room.
+fn is_full(sent: &io::Result<()>) -> bool {
+    sent.as_ref().is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
+}
+
+/// Connects `room` to the process at `path`; whether its queue takes more.
+fn queue_has_room(room: &UnixDatagram, path: &Path) -> bool {
+    room.connect(path).is_ok()
+        && matches!(
+            poll(&mut [PollFd::new(room.as_fd(), PollFlags::POLLOUT)], PollTimeout::ZERO),
+            Ok(1..)
+        )
 }
 
 impl Delivery {
@@ -289,7 +326,10 @@ fn bind(folder: &Path, node: NodeId) -> io::Result<(UnixDatagram, SocketName, u1
     let _lock = lock(folder)?;
     for process in processes(folder, node)? {
         let path = folder.join(socket_name(node, process));
-        if PeerSocket::connect(&path).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
+        // Connecting to a file that is no socket is refused, too.
+        if fs::symlink_metadata(&path).is_ok_and(|file| file.file_type().is_socket())
+            && PeerSocket::connect(&path).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused)
+        {
             // Another user's stays, where the folder is sticky.
             let _ = fs::remove_file(path);
         }
@@ -304,8 +344,7 @@ fn bind(folder: &Path, node: NodeId) -> io::Result<(UnixDatagram, SocketName, u1
             Ok(socket) => {
                 let name = SocketName { path, process: std::process::id() };
                 socket.set_nonblocking(true)?;
-                // Who may enter the folder may send.
-                fs::set_permissions(&name.path, Permissions::from_mode(0o666))?;
+                let_all_send(&name.path)?;
                 return Ok((socket, name, process));
             }
         }
@@ -313,12 +352,39 @@ fn bind(folder: &Path, node: NodeId) -> io::Result<(UnixDatagram, SocketName, u1
     Err(ErrorKind::AddrInUse.into())
 }
 
+/// Lets who may enter the folder send to the socket at `path`. Where others may write to the
+/// folder, they may have put a link to another file in its place: that file is left alone.
+fn let_all_send(path: &Path) -> io::Result<()> {
+    let flags = libc::O_PATH | libc::O_NOFOLLOW;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.file_type().is_socket() {
+        return Err(io::Error::other("another file has taken the socket's place"));
+    }
+    let same = format!("/proc/self/fd/{}", file.as_raw_fd());
+    match fs::set_permissions(same, Permissions::from_mode(0o666)) {
+        // Without /proc other users may not send.
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+        set => set,
+    }
+}
+
+/// A folder that is locked.
+#[derive(Debug)]
+struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // To close it is not enough: a child that was forked meanwhile has it open, too.
+        let _ = self.0.unlock();
+    }
+}
+
 /// The folder, locked.
-fn lock(folder: &Path) -> io::Result<File> {
+fn lock(folder: &Path) -> io::Result<FolderLock> {
     let (file, until) = (File::open(folder)?, Instant::now() + LOCK_PATIENCE);
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(file),
+            Ok(()) => return Ok(FolderLock(file)),
             Err(TryLockError::Error(e)) => return Err(e),
             Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(LOCK_INTERVAL),
             Err(TryLockError::WouldBlock) => {

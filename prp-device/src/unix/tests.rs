@@ -164,6 +164,57 @@ fn open__removes_what_killed_processes_of_the_node_have_left() {
 }
 
 #[test]
+fn open__leaves_files_that_are_no_sockets() {
+    let folder = folder();
+    let file = folder.path().join("2.7");
+    fs::write(&file, "notes").unwrap();
+    drop(open(&folder, 2));
+    assert_eq!(fs::read_to_string(file).unwrap(), "notes");
+}
+
+#[test]
+fn let_all_send__follows_no_link() {
+    let folder = folder();
+    let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
+    fs::write(&file, "private").unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    assert!(let_all_send(&link).is_err());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let device = open(&folder, 2);
+    let path = &device.name.as_ref().unwrap().path;
+    assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o666);
+}
+
+#[test]
+fn leave__takes_the_name_along() {
+    let folder = folder();
+    let [mut a, mut b] = [1, 2].map(|number| open(&folder, number));
+    let to = addr(&b);
+    assert_eq!(send(&mut a, to, b"known").done, 1);
+    b.leave();
+    assert_eq!(files(&folder), 1);
+    assert_eq!(send(&mut a, to, b"still").done, 1);
+    assert_eq!(received(&mut b).len(), 2);
+}
+
+#[test]
+fn send__keeps_few_sockets_to_processes_that_have_ended() {
+    let folder = folder();
+    let mut a = open(&folder, 1);
+    for process in 1..=MAX_PEERS as u16 + 3 {
+        let path = folder.path().join(socket_name(node(2), process));
+        let peer = UnixDatagram::bind(&path).unwrap();
+        let to = LinkAddr::Unix { node: node(2), process };
+        assert_eq!(send(&mut a, to, b"answer").done, 1);
+        drop(peer);
+        fs::remove_file(path).unwrap();
+        assert!(a.peers.len() <= MAX_PEERS);
+    }
+    assert_eq!(a.peers.len(), 3);
+}
+
+#[test]
 fn open__waits_until_no_other_process_has_the_folder_locked() {
     let folder = folder();
     let held = lock(folder.path()).unwrap();

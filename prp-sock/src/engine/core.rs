@@ -255,6 +255,11 @@ impl Core {
         !self.devices.iter().any(DeviceSlot::is_stalled)
     }
 
+    /// The process exits: devices let go of what would stay behind.
+    pub(super) fn leave_devices(&mut self) {
+        self.devices.iter_mut().for_each(|slot| slot.io.leave());
+    }
+
     /// Which descriptor of a device that holds frames it could not take shows when it can.
     pub(super) fn full_place(&self, device: usize) -> Option<usize> {
         self.devices.get(device).filter(|slot| slot.is_stalled()).map(|slot| slot.io.full())

@@ -56,6 +56,9 @@ fn deliver_all() {
     for engine in &engines {
         engine.wait_delivered(give_up.since(clock.now()));
     }
+    for engine in &engines {
+        engine.lock().leave_devices();
+    }
 }
 
 /// Ends every connection of this process at once, and delivers nothing more: for a process that is
