@@ -74,7 +74,8 @@ pub(super) const TIMER_SLACK: Duration = Duration::from_micros(10);
 pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(30);
 
 /// A nap lasts no longer than this, or 1/32 of the time that the flow has lasted: what comes last
-/// is seen that much later. The time of a flow is that of its last 4,096 frames at most.
+/// is seen that much later. The time of a flow is that of its last 4,096 frames at most. It is the
+/// longest nap where others wait, too, whose messages are seen as late.
 pub(super) const SHORT_FLOW_NAP: Duration = Duration::from_micros(300);
 
 /// As [`SHORT_FLOW_NAP`] says.
@@ -187,6 +188,10 @@ pub(super) const SEND_TRAINS: usize = 4;
 
 /// Bytes sent in one system call: four of the largest frames.
 pub(super) const SEND_BYTES: usize = 256 * 1024;
+
+/// A device that could not take all frames is tried again after this time at the latest: a process
+/// that is stopped never shows room at its Unix socket, and packets for others wait behind its own.
+pub(super) const LONGEST_STALL: Duration = Duration::from_millis(20);
 
 // Writes. Rows: goodput, size.
 

@@ -19,6 +19,7 @@ use super::other_fd::OtherFd;
 use super::poll_set::PollSet;
 use super::rx_handles::{RxHandles, take_errors};
 use super::spin::{SpinPolicy, YieldBackoff};
+use super::tuning::LONGEST_STALL;
 use super::waiter::{ThreadParker, Waiter};
 use super::waiters::Interest;
 use super::wake_fd::WakeFd;
@@ -64,7 +65,7 @@ pub(crate) enum WaitError {
 pub(super) struct WaitParams<'a> {
     /// One or more: of any of them.
     pub(super) interests: &'a [Interest],
-    other: Option<&'a OtherFd<'a>>,
+    pub(super) other: Option<&'a OtherFd<'a>>,
     pub(super) deadline: Option<Instant>,
     pub(super) policy: SpinPolicy,
     /// As [`Wait::expected_bytes`].
@@ -429,9 +430,11 @@ impl Engine {
     ) -> (CoreGuard<'a>, io::Result<()>) {
         let rx_handles = core.rx_handles.clone();
         let mut set = PollSet::new(me.wake_fd(), PollFlags::POLLIN);
+        let mut is_stalled = false;
         // A device that is gone would end every sleep at once.
         for (device, place, fd) in rx_handles.fds().filter(|_| core.failed.is_none()) {
             let is_full = core.full_place(device) == Some(place);
+            is_stalled |= is_full;
             let room = if is_full { PollFlags::POLLOUT } else { PollFlags::empty() };
             set.push(fd, PollFlags::POLLIN | room);
         }
@@ -443,7 +446,9 @@ impl Engine {
             return (core, Ok(()));
         }
         drop(core);
-        let timeout = until.map(|at| TimeSpec::from_duration(at.since(self.now())));
+        let now = self.now();
+        let until = if is_stalled { earliest(until, Some(now + LONGEST_STALL)) } else { until };
+        let timeout = until.map(|at| TimeSpec::from_duration(at.since(now)));
         let fds = set.fds();
         let polled = ppoll(fds, timeout, None);
         me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
