@@ -15,7 +15,10 @@ use super::core::Core;
 use super::guard::CoreGuard;
 use super::poll_set::PollSet;
 use super::spin::SpinPolicy;
-use super::tuning::{LONGEST_WRITER_NAP, NAP_QUEUE_PART, SHORTEST_WRITER_NAP, TIMER_SLACK};
+use super::tuning::{
+    LONGEST_NAP, LONGEST_WRITER_NAP, NAP_QUEUE_PART, SHORT_FLOW_NAP, SHORTEST_WRITER_NAP,
+    TIMER_SLACK,
+};
 use super::wait::{WaitParams, earliest};
 use super::waiter::Waiter;
 use super::waiters::Interest;
@@ -27,12 +30,18 @@ impl WaitParams<'_> {
         if matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero()) {
             return None;
         }
-        if let [Interest::Write(conn)] = *self.interests {
-            let is_alone = core.waiting.followers.is_empty() && core.is_unstalled();
-            return writer_nap(core.endpoint.queueing_delay(conn)).filter(|_| is_alone);
+        let [only] = *self.interests else { return None };
+        let (Interest::Read(conn) | Interest::Write(conn)) = only else { return None };
+        // Nobody takes in what is for others meanwhile.
+        let is_alone = self.other.is_none() && !core.waiting.has_others(conn);
+        if only == Interest::Write(conn) {
+            let delay = core.endpoint.queueing_delay(conn);
+            let may_nap = is_alone && core.is_unstalled();
+            return writer_nap(delay).filter(|_| may_nap && core.timing.note_writer_nap());
         }
         let remaining_frames = self.remaining_frames(core)?;
-        core.rx_coalescing.nap(now, remaining_frames)
+        let most = if is_alone { LONGEST_NAP } else { SHORT_FLOW_NAP };
+        core.rx_coalescing.nap(now, remaining_frames, most)
     }
 
     /// How long not to poll, if that is the thing to do: a reader that knows how much the peer

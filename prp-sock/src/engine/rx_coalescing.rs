@@ -10,7 +10,7 @@ use prp_proto::time::Instant;
 use super::tuning::{
     AWAKE_FRAMES, BULK_FRAME_BYTES, BULK_FRAME_GAP, FLOW_FRAME_GAP, FLOW_FRAMES,
     FLOW_MEMORY_FRAMES, HOLD_OFF_AFTER_FRAMES, HOLD_OFF_FRAMES, HOLD_OFF_PART, LONGEST_HOLD_OFF,
-    LONGEST_NAP, NAP_FLOW_PART, NAP_RING_BYTES, NAP_RING_PART, NAPS_IN_VAIN, SHORT_FLOW_NAP,
+    NAP_FLOW_PART, NAP_RING_BYTES, NAP_RING_PART, NAPS_IN_VAIN, SHORT_FLOW_NAP,
     SHORTEST_HOLD_OFF_FRAMES, SHORTEST_NAP, SLOW_GSO_BATCH, TIMER_SLACK,
 };
 
@@ -115,15 +115,20 @@ impl RxCoalescing {
     }
 
     /// How long to sleep through what comes, if that is the thing to do, where the peer sends at
-    /// most `remaining_frames` before it waits for an answer.
-    pub(super) fn nap(&mut self, now: Instant, remaining_frames: u32) -> Option<Duration> {
+    /// most `remaining_frames` before it waits for an answer; `most` at most.
+    pub(super) fn nap(
+        &mut self,
+        now: Instant,
+        remaining_frames: u32,
+        most: Duration,
+    ) -> Option<Duration> {
         // After one in vain the thread sleeps until a frame comes.
         if self.frames < FLOW_FRAMES || self.naps_in_vain > 0 {
             return None;
         }
         let before_last = remaining_frames.saturating_sub(AWAKE_FRAMES);
         let elapsed = now.since(self.since);
-        let longest = SHORT_FLOW_NAP.max(elapsed / NAP_FLOW_PART).min(LONGEST_NAP);
+        let longest = SHORT_FLOW_NAP.max(elapsed / NAP_FLOW_PART).min(most);
         let nap = self.gather(elapsed, before_last, longest).checked_sub(TIMER_SLACK)?;
         self.napped = self.is_fast(now) && nap >= SHORTEST_NAP;
         self.napped.then_some(nap)
@@ -179,6 +184,7 @@ impl RxCoalescing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tuning::LONGEST_NAP;
     use super::*;
 
     /// A slot for frames of the usual size.
@@ -224,18 +230,18 @@ mod tests {
     fn nap__lasts_as_long_as_a_quarter_of_the_ring_takes() {
         let (mut flow, now) = flow(256, 2_000, 10_000);
         // 64 frames at 2 us are 128 us, of which the kernel adds 10 by itself.
-        let nap = flow.nap(now, u32::MAX).unwrap();
+        let nap = flow.nap(now, u32::MAX, LONGEST_NAP).unwrap();
         assert!((115..=120).contains(&nap.as_micros()), "{nap:?}");
         // At 5 us they would take too long for a flow of 3.5 ms.
         let (mut slower, now) = self::flow(256, 5_000, 700);
-        assert_eq!(slower.nap(now, u32::MAX), Some(SHORT_FLOW_NAP - TIMER_SLACK));
+        assert_eq!(slower.nap(now, u32::MAX, LONGEST_NAP), Some(SHORT_FLOW_NAP - TIMER_SLACK));
     }
 
     #[test]
     fn nap__only_where_there_is_a_flow_that_fits() {
         let nap = |slots, nanos, frames| {
             let (mut flow, now) = flow(slots, nanos, frames);
-            flow.nap(now, u32::MAX)
+            flow.nap(now, u32::MAX, LONGEST_NAP)
         };
         assert!(nap(512, 2_000, FLOW_FRAMES - 2).is_none(), "not yet a flow");
         assert!(nap(64, 2_000, 10_000).is_none(), "so few frames come before one could sleep");
@@ -248,7 +254,7 @@ mod tests {
     fn nap__is_for_half_as_many_where_less_came_and_again_for_all_some_time_later() {
         let (mut flow, mut now) = flow(512, 2_000, 10_000);
         let nap = |flow: &mut RxCoalescing, now| {
-            let nap = flow.nap(now, u32::MAX)?;
+            let nap = flow.nap(now, u32::MAX, LONGEST_NAP)?;
             Some((
                 ((nap + TIMER_SLACK).as_micros() + 4) / 8 * 8,
                 flow.expected_frames.next_multiple_of(2),
@@ -275,16 +281,16 @@ mod tests {
     fn nap__is_no_longer_than_what_remains_takes() {
         let (mut flow, now) = flow(512, 2_000, 10_000);
         // 60 frames at 2 us are 120 us, of which the kernel adds 10 by itself.
-        let nap = flow.nap(now, 60 + AWAKE_FRAMES).unwrap();
+        let nap = flow.nap(now, 60 + AWAKE_FRAMES, LONGEST_NAP).unwrap();
         assert!((107..=112).contains(&nap.as_micros()), "{nap:?}");
         assert!((58..=60).contains(&flow.expected_frames), "{}", flow.expected_frames);
         assert_eq!(
-            flow.nap(now, 18 + AWAKE_FRAMES),
+            flow.nap(now, 18 + AWAKE_FRAMES, LONGEST_NAP),
             None,
             "they come before the thread could sleep"
         );
-        assert_eq!(flow.nap(now, AWAKE_FRAMES - 1), None);
-        assert!(flow.nap(now, u32::MAX).is_some(), "the flow goes on");
+        assert_eq!(flow.nap(now, AWAKE_FRAMES - 1, LONGEST_NAP), None);
+        assert!(flow.nap(now, u32::MAX, LONGEST_NAP).is_some(), "the flow goes on");
     }
 
     #[test]
@@ -334,37 +340,48 @@ mod tests {
     #[test]
     fn nap__in_vain_ends_the_flow_and_so_does_the_application() {
         let (mut one, now) = flow(512, 2_000, 10_000);
-        assert!(one.nap(now, u32::MAX).is_some());
+        assert!(one.nap(now, u32::MAX, LONGEST_NAP).is_some());
         one.note(now + LONGEST_NAP, Polled::NONE);
-        assert!(one.nap(now + LONGEST_NAP, u32::MAX).is_none(), "sleeps until a frame comes");
+        assert!(
+            one.nap(now + LONGEST_NAP, u32::MAX, LONGEST_NAP).is_none(),
+            "sleeps until a frame comes"
+        );
         one.note(now + LONGEST_NAP, polled(2, 512));
-        assert!(one.nap(now + LONGEST_NAP, u32::MAX).is_some(), "one came: the flow goes on");
+        assert!(
+            one.nap(now + LONGEST_NAP, u32::MAX, LONGEST_NAP).is_some(),
+            "one came: the flow goes on"
+        );
 
         let (mut other, now) = flow(512, 2_000, 10_000);
-        assert!(other.nap(now, u32::MAX).is_some());
+        assert!(other.nap(now, u32::MAX, LONGEST_NAP).is_some());
         other.note(now + LONGEST_NAP, polled(1, 512));
-        assert!(other.nap(now + LONGEST_NAP, u32::MAX).is_some(), "something came");
+        assert!(other.nap(now + LONGEST_NAP, u32::MAX, LONGEST_NAP).is_some(), "something came");
         other.end();
-        assert!(other.nap(now, u32::MAX).is_none());
+        assert!(other.nap(now, u32::MAX, LONGEST_NAP).is_none());
     }
 
     #[test]
     fn nap__is_longer_the_longer_the_flow_lasts() {
         let nap = |nanos, frames| {
             let (mut flow, now) = flow_of(full_frames(2), nanos, frames);
-            flow.nap(now, u32::MAX).map(|nap| (nap + TIMER_SLACK).as_micros())
+            flow.nap(now, u32::MAX, LONGEST_NAP).map(|nap| (nap + TIMER_SLACK).as_micros())
         };
         assert_eq!(nap(12_000, 700), Some(300), "8 ms, as of a message of 1 MiB at 1 Gbit/s");
         assert_eq!(nap(12_000, 2_000), Some(749));
         assert_eq!(nap(12_000, 4_000), Some(1_499));
         assert_eq!(nap(120_000, 4_000), Some(LONGEST_NAP.as_micros()));
+        // Expect: no longer than its caller says, and for as many frames as come then.
+        let (mut flow, now) = flow_of(full_frames(2), 12_000, 4_000);
+        let nap = flow.nap(now, u32::MAX, SHORT_FLOW_NAP);
+        assert_eq!(nap, Some(SHORT_FLOW_NAP - TIMER_SLACK));
+        assert!((24..=26).contains(&flow.expected_frames), "{}", flow.expected_frames);
     }
 
     #[test]
     fn nap__where_full_frames_come_rarely_but_not_where_messages_do() {
         let nap = |polled, nanos| {
             let (mut flow, now) = flow_of(polled, nanos, 1_000);
-            flow.nap(now, u32::MAX)
+            flow.nap(now, u32::MAX, LONGEST_NAP)
         };
         assert!(nap(full_frames(2), 120_000).is_some(), "a stream at 100 Mbit/s");
         assert!(nap(full_frames(2), 160_000).is_none());
@@ -376,7 +393,7 @@ mod tests {
         let sufficient = |gso_frames, nanos| {
             let batch = Polled { gso_frames, ..full_frames(2) };
             let (mut flow, now) = flow_of(batch, nanos, 4_000);
-            flow.nap(now, u32::MAX).expect("a flow");
+            flow.nap(now, u32::MAX, LONGEST_NAP).expect("a flow");
             (flow.expected_frames, flow.sufficient_frames())
         };
         assert_eq!(sufficient(1, 12_000), (125, 94));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use prp_node::{Ledger, OwnerProbe, PortClaims, StewardClaim};
 use prp_proto::addr::Port;
-use prp_proto::event::ListenHandle;
+use prp_proto::event::{ConnHandle, ListenHandle};
 use prp_proto::time::Instant;
 
 use crate::engine::guard::DeferredCalls;
@@ -54,11 +54,22 @@ pub(crate) struct Waiting {
     pub(in crate::engine) next_future: u64,
 }
 
+impl Waiting {
+    /// Whether a thread waits while another one leads, or a task or a descriptor for another
+    /// connection than `conn`.
+    pub(in crate::engine) fn has_others(&self, conn: ConnHandle) -> bool {
+        let own = self.slots.get(conn.slot()).is_some_and(|slot| slot.fd.is_some());
+        !self.followers.is_empty() || self.async_waiters > usize::from(own)
+    }
+}
+
 /// Until when the threads sleep, and when something was last done.
 #[derive(Debug)]
 pub(in crate::engine) struct Timing {
     /// Iterations that received, of all threads: shows activity.
     pub(in crate::engine) receiving_polls: u64,
+    /// As many as [`Self::receiving_polls`] when a writer last napped.
+    writer_napped: Option<u64>,
     /// The keeper sleeps until called.
     pub(in crate::engine) keeper_parked: bool,
     /// The keeper sleeps in `poll`.
@@ -82,6 +93,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             receiving_polls: 0,
+            writer_napped: None,
             keeper_parked: false,
             keeper_polls: false,
             next_wakeup: None,
@@ -91,6 +103,14 @@ impl Default for Timing {
             leader_left_at: Instant::ZERO,
             last_io: Instant::ZERO,
         }
+    }
+}
+
+impl Timing {
+    /// A writer is about to nap; whether it may: not where nothing has come since the last nap of
+    /// one. It sleeps until something does, then.
+    pub(in crate::engine) fn note_writer_nap(&mut self) -> bool {
+        self.writer_napped.replace(self.receiving_polls) != Some(self.receiving_polls)
     }
 }
 
@@ -110,6 +130,15 @@ mod tests {
     use prp_proto::addr::NodeId;
 
     use super::*;
+
+    #[test]
+    fn note_writer_nap__not_again_before_something_has_come() {
+        let mut timing = Timing::default();
+        assert!(timing.note_writer_nap());
+        assert!(!timing.note_writer_nap());
+        timing.receiving_polls += 1;
+        assert!(timing.note_writer_nap());
+    }
 
     #[test]
     fn answers_for__what_no_process_owns_over_udp_without_being_the_steward() {
