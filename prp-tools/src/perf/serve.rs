@@ -32,8 +32,8 @@ const BACKLOG: i32 = MAX_STREAMS as i32;
 
 /// Do the other end's part of measurements, for one client after another, until killed.
 ///
-/// Any host that can reach the node can make it send and receive: not for networks with strangers
-/// in them.
+/// Any host that can reach the node can make it receive, and send to itself and to other nodes: not
+/// for networks with strangers in them.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf serve

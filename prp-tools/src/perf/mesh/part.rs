@@ -1,20 +1,27 @@
 //! What a server does of streams between several nodes.
 
+use std::cell::Cell;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use prp_sock::{NodeId, Port, PrpListener, PrpStream};
+use prp_sock::{Awaited, NodeId, Port, PrpListener, PrpStream, wait_any};
 
 use crate::perf::conn::{Conn, LegListener, ServerSocket};
-use crate::perf::control::{Amount, MeshOutcome, MeshPart, MeshTarget, Outcome, SentStream};
+use crate::perf::control::{MeshOutcome, MeshPart, MeshTarget, Outcome, SentStream};
 use crate::perf::counters::Counters;
 use crate::perf::transport::{Transport, WaitMode};
 use crate::perf::{flow, parallel, serve};
 
 /// How long it is tried to reach another server, which is as long as that waits.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the other end may take for what is under way: a client waits longer for its answer.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long it is sent without checking whether the client is still there.
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// What a thread came to.
 enum Done {
@@ -41,7 +48,8 @@ pub(in crate::perf) fn play(
     let accept: Work<'_> = Box::new(move || {
         serve::transfer(listener, part.accept, None, received).map(Done::Received)
     });
-    let send = |&to: &MeshTarget| -> Work<'_> { Box::new(move || send(hosts, to, part.seconds)) };
+    let send =
+        |&to: &MeshTarget| -> Work<'_> { Box::new(move || send(hosts, control, to, part.seconds)) };
     let parts = std::iter::once(accept).chain(part.to.iter().map(send));
     let (mut conns, mut sent) = (Vec::new(), Vec::new());
     for done in parallel::each(parts.map(Ok))? {
@@ -58,16 +66,31 @@ pub(in crate::perf) fn play(
     Ok(MeshOutcome { sent, outcome: Outcome { received, ..outcome } })
 }
 
-/// Sends for a time, and waits until the other end has everything.
-fn send(hosts: &Path, to: MeshTarget, seconds: f64) -> io::Result<Done> {
+/// Sends for a time, or until the client has gone, and waits until the other end has everything.
+fn send(hosts: &Path, control: &PrpStream, to: MeshTarget, seconds: f64) -> io::Result<Done> {
     let node = NodeId::new(to.node).ok_or(ErrorKind::InvalidInput)?;
     let builder = serve::builder(hosts, WaitMode::Adaptive).connect_timeout(CONNECT_TIMEOUT);
-    let conn = Conn::Prp(builder.connect((node, Port::new(to.port)))?);
-    let sent = AtomicU64::new(0);
+    let stream = builder.connect((node, Port::new(to.port)))?;
+    stream.set_read_timeout(Some(END_TIMEOUT))?;
+    let conn = Conn::Prp(stream);
     let begun = Instant::now();
-    flow::source(&conn, Amount::Seconds(seconds), &sent)?;
+    let checked = Cell::new(begun);
+    let bytes = flow::flood(&conn, || {
+        if checked.get().elapsed() >= GLANCE {
+            checked.set(Instant::now());
+            if has_gone(control) {
+                return false;
+            }
+        }
+        begun.elapsed().as_secs_f64() < seconds
+    })?;
     // It ends its direction then.
     flow::sink(&conn, &AtomicU64::new(0), &mut [0])?;
     let seconds = begun.elapsed().as_secs_f64();
-    Ok(Done::Sent(conn, SentStream { node: to.node, bytes: sent.into_inner(), seconds }))
+    Ok(Done::Sent(conn, SentStream { node: to.node, bytes, seconds }))
+}
+
+/// Whether the client, which has nothing to say now, has left. Several threads may ask.
+fn has_gone(control: &PrpStream) -> bool {
+    matches!(wait_any(&mut [Awaited::read(control)], None, Some(Duration::ZERO)), Ok(1..))
 }
