@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use nix::unistd::{AccessFlags, eaccess};
 use prp_proto::addr::{LinkAddr, MacAddr, NodeId};
 use prp_proto::device::Device;
 use prp_proto::hosts::{Entry, HopTarget, Hosts, UDP_DEVICE, UNIX_DEVICE, interface_name};
@@ -68,6 +69,14 @@ fn open_udp(hosts: &Hosts, local: NodeId) -> io::Result<Option<NodeDevice>> {
     let io = UdpDevice::open(&own, true, hosts.udp_peers())?;
     let device = Device::new(best, io.capabilities());
     Ok(Some(NodeDevice { name: UDP_DEVICE.to_owned(), device, io: Box::new(io) }))
+}
+
+/// Whether this process may make the Unix socket that [`open`] opens for the node `local`, if
+/// `hosts` says that the node has such.
+pub fn may_open_unix(hosts: &Hosts, local: NodeId) -> bool {
+    let folder = hosts.unix_folder().filter(|_| hosts.is_on_unix(local));
+    let needed = AccessFlags::R_OK | AccessFlags::W_OK | AccessFlags::X_OK;
+    folder.is_none_or(|folder| eaccess(folder, needed).is_ok())
 }
 
 /// Opens the Unix socket of this process, if prphosts says that the node has such.

@@ -123,6 +123,8 @@ pub struct Endpoint {
     owing: Vec<ConnHandle>,
     /// The driver is asked about ports that this endpoint does not own.
     reports_unowned: bool,
+    /// Echoes that all processes of the node get are ours to answer.
+    answers_echoes: bool,
     connection_log: ConnectionLog,
     connection_traces: ConnectionTraces,
     stats: EndpointStats,
@@ -166,6 +168,7 @@ impl Endpoint {
             farewells: Farewells::default(),
             owing: Vec::new(),
             reports_unowned: false,
+            answers_echoes: false,
             connection_log: ConnectionLog::default(),
             connection_traces: ConnectionTraces::default(),
             stats: EndpointStats::default(),

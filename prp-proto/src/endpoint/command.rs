@@ -31,6 +31,12 @@ impl Endpoint {
         self.reports_unowned = wanted;
     }
 
+    /// Whether this endpoint answers echoes that come by Unix sockets, to all processes of the node,
+    /// as it does not at first: the steward's does (SPEC PRP-UNIX-4).
+    pub fn answer_unix_echoes(&mut self, wanted: bool) {
+        self.answers_echoes = wanted;
+    }
+
     /// A port without an owner, now ours; `claim` makes a port ours against other processes.
     pub fn pick_port(&mut self, claim: impl FnMut(Port) -> bool) -> Option<Port> {
         let port = self.ports.pick_unused(claim)?;

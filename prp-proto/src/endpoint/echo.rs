@@ -79,7 +79,7 @@ impl Endpoint {
         let is_asked = frame.from.is_datagram() && transport.dst_port == Port::CONTROL;
         let block = NodeBlock::of(frame).filter(|block| block.kind == NodeKind::Echo);
         let Some(asked) = block.filter(|_| is_asked) else { return false };
-        if frame.from.is_unix() && !self.reports_unowned {
+        if frame.from.is_unix() && !self.answers_echoes {
             return true;
         }
         if let Some(path) = self.path_back(frame)

@@ -21,7 +21,7 @@ impl Endpoint {
         self.transmit_queue.hash(state);
         self.scheduler.hash(state);
         self.event_queue.hash(state);
-        (&self.sent, &self.owing, self.reports_unowned).hash(state);
+        (&self.sent, &self.owing, self.reports_unowned, self.answers_echoes).hash(state);
         let mut proven: Vec<_> = self.proven.iter().collect();
         proven.sort_unstable();
         proven.hash(state);

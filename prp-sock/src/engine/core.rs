@@ -109,6 +109,7 @@ impl Core {
             device_names: Arc::default(),
         };
         core.endpoint.report_unowned_ports(true);
+        core.endpoint.answer_unix_echoes(steward);
         core.apply_filter()?;
         Ok(core)
     }

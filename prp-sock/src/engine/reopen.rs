@@ -21,9 +21,9 @@ pub(super) fn is_possible(hosts: &Path, node: Option<NodeId>, has_key: bool) -> 
         return false;
     }
     let Ok(file) = HostsFile::load(hosts) else { return false };
-    let node = prp_device::local_node(&file, node);
-    let needs_privilege = node.is_ok_and(|node| factory::is_on_ethernet(file.hosts(), node));
-    !needs_privilege || opens_packet_sockets()
+    let Ok(node) = prp_device::local_node(&file, node) else { return true };
+    let needs_privilege = factory::is_on_ethernet(file.hosts(), node);
+    (!needs_privilege || opens_packet_sockets()) && factory::may_open_unix(file.hosts(), node)
 }
 
 /// Whether this thread may, and the program's first one as well: capabilities are each thread's

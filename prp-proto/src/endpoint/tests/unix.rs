@@ -167,7 +167,9 @@ fn unix__the_steward_alone_answers_an_echo() {
     let head = Head { ethernet: None, network: NetworkHeader { src, dst }, transport };
     let block = NodeBlock { kind: NodeKind::Echo, hops: 0, sequence: 7, id: 9, stamp: 11 };
     let echo = crate::wire::sealed(head, &[&block.emit()]);
-    net.ends[2].report_unowned_ports(true);
+    // All of them answer for ports that they hold.
+    net.ends.iter_mut().for_each(|end| end.report_unowned_ports(true));
+    net.ends[2].answer_unix_echoes(true);
     for (at, answers) in [(1, 0), (2, 1)] {
         assert_eq!(net.receive(at, unix(1, 11), &echo), Disposition::Accepted);
         net.take_out();

@@ -206,6 +206,7 @@ impl Core {
         if is == was {
             return;
         }
+        self.endpoint.answer_unix_echoes(is);
         if !self.filter.is_open()
             && let Err(e) = self.close_filter(is)
         {
