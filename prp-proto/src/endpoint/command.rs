@@ -31,8 +31,8 @@ impl Endpoint {
         self.reports_unowned = wanted;
     }
 
-    /// Whether this endpoint answers echoes that come by Unix sockets, to all processes of the node,
-    /// as it does not at first: the steward's does (SPEC PRP-UNIX-4).
+    /// Whether this endpoint answers echoes that come by Unix sockets, which all processes of the
+    /// node get, as it does not at first: the steward's does (SPEC PRP-UNIX-4).
     pub fn answer_unix_echoes(&mut self, wanted: bool) {
         self.answers_echoes = wanted;
     }
