@@ -400,6 +400,6 @@ mod tests {
         assert_eq!(sufficient(44, 12_000), (125, 82));
         assert_eq!(sufficient(1_000, 12_000), (125, 1));
         // Fast ones are there at the end of a nap, or the sender's window is used up.
-        assert_eq!(sufficient(44, 1_200), (128, 96));
+        assert_eq!(sufficient(44, 1_200), (127, 96));
     }
 }
