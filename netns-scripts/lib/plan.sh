@@ -116,8 +116,8 @@ ipv4_address() {
     [[ $1 == sw* ]] || echo "10.99.$(($1 >> 8)).$(($1 & 255))"
 }
 
-# unix_folder NODE: where the node's Unix sockets are. With faults each node has a folder of its own,
-# in which the wire stands for the other one.
+# unix_folder NODE: where the node's Unix sockets are. With faults each node has a folder of its
+# own, in which the wire stands for the other one.
 unix_folder() {
     # shellcheck disable=SC2154 # state.sh and faults.sh have them
     if [[ -n $FAULTS ]]; then echo "$STATE/unix$1"; else echo "$STATE/unix"; fi
