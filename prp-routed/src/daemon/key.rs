@@ -89,7 +89,12 @@ impl KeyFollower {
                 }
             }
         };
-        thread::Builder::new().name("prp-routed-key".into()).spawn(follow).map(drop)
+        let thread = thread::Builder::new().name("prp-routed-key".into()).spawn(follow);
+        thread.map(drop).map_err(|e| {
+            let limits = "RLIMIT_NPROC, pids.max, RLIMIT_AS";
+            let message = format!("no thread to follow the cluster key ({limits}): {e}");
+            io::Error::new(e.kind(), message)
+        })
     }
 
     /// Has the thread look at the file now.

@@ -56,6 +56,7 @@ impl Daemon {
         daemon.check_reload();
         daemon.service.start(service)?;
         daemon.key.start()?;
+        check_memory()?;
         if let Some(exporter) = exporter {
             exporter.serve(dir, daemon.table.routes.local())?;
         }
@@ -142,6 +143,22 @@ fn check_descriptors(any: BorrowedFd<'_>) -> io::Result<()> {
         let fix = "LimitNOFILE=, ulimit -n";
         let message = format!("no descriptors are left to serve programs with: {e} ({fix})");
         io::Error::new(e.kind(), message)
+    })
+}
+
+/// Bytes without which it serves no program: the stack of the thread that reads prphosts again,
+/// which the C library keeps, what is read, and an answer.
+const SPARE_BYTES: usize = 4 << 20;
+
+/// Whether there is memory left to serve programs with: it is taken for as long as this takes.
+fn check_memory() -> io::Result<()> {
+    let mut spare = Vec::<u8>::new();
+    let taken = spare.try_reserve_exact(SPARE_BYTES);
+    std::hint::black_box(&spare);
+    taken.map_err(|_| {
+        let fix = "LimitAS=, LimitDATA=, ulimit -v, -d";
+        let message = format!("no memory is left to serve programs with ({fix})");
+        io::Error::new(io::ErrorKind::OutOfMemory, message)
     })
 }
 
