@@ -311,7 +311,7 @@ end
 local function follow_numbers(info, h, stream, side)
     local seen = side.seen[h.hops]
     if not seen then
-        -- Of another way only what comes from now on is known.
+        -- Of another path only what comes from now on is known.
         local from_the_start = next(side.seen) == nil and side.first
         seen = { next = from_the_start or info.seq, missing = {} }
         side.seen[h.hops] = seen
@@ -492,7 +492,7 @@ local function acknowledgement(r, block, peer_first)
     block.text = string.format("acknowledgement Next=%d Win=%d", shown, block.window)
 end
 
--- Bytes of a segment that is too long for the way by now (PRP-CTL-5).
+-- Bytes of a segment that is too long for the path by now (PRP-CTL-5).
 local function part(r, block)
     local of = r:take("control.part_of", 4)
     local at, total = r:take("control.part_at", 2), r:take("control.part_total", 2)
@@ -904,7 +904,7 @@ end
 local MESSAGE_MARK = "\0\0\0\0"
 local MESSAGE_LEN = 12
 local PROBE = 1
-local message_kinds = { [PROBE] = "Probe of trains", [2] = "Report on probes" }
+local message_kinds = { [PROBE] = "Probe of GSO batches", [2] = "Report on probes" }
 udp.fields.kind = ProtoField.uint8("parmaprp_udp.kind", "Kind", base.DEC, message_kinds)
 udp.fields.index = ProtoField.uint8("parmaprp_udp.index", "Index", base.DEC)
 udp.fields.came = ProtoField.uint16("parmaprp_udp.came", "Probes that have come", base.HEX)
@@ -915,7 +915,7 @@ local function is_message(tvb)
     return tvb:len() >= MESSAGE_LEN and tvb:raw(0, #MESSAGE_MARK) == MESSAGE_MARK
 end
 
--- How long the message at `at` is. Captures of the sender have probes in trains: the next one
+-- How long the message at `at` is. Captures of the sender have probes in GSO batches: the next one
 -- begins as this one does, with an index that is higher by 1.
 local function message_len(tvb, at)
     local left = tvb:len() - at
@@ -948,13 +948,13 @@ local function messages(tvb, pinfo, root)
     end
     pinfo.cols.protocol = "PRP"
     pinfo.cols.info = message_kinds[tvb(4, 1):uint()] or "No message between devices"
-    if count > 1 then pinfo.cols.info:append(string.format(" (a train of %d)", count)) end
+    if count > 1 then pinfo.cols.info:append(string.format(" (a GSO batch of %d)", count)) end
     return tvb:len()
 end
 
 -- How long the packet at `at` is. A datagram has one packet (PRP-UDP-1), but captures of the sender
--- have the train that it gave to its kernel (PRP-UDP-6). With a trailer of either kind or without,
--- the header of the next packet has the same nodes.
+-- have the GSO batch that it gave to its kernel (PRP-UDP-6). With a trailer of either kind or
+-- without, the header of the next packet has the same nodes.
 local function packet_len(tvb, at)
     local left = tvb:len() - at
     if left < HEADER_LEN then return left end
@@ -987,7 +987,7 @@ function udp.dissector(tvb, pinfo, root)
         at = at + len
     end
     if #texts > 1 then
-        pinfo.cols.info = string.format("%s (the first of a train of %d)", texts[1], #texts)
+        pinfo.cols.info = string.format("%s (the first of a GSO batch of %d)", texts[1], #texts)
     end
     return tvb:len()
 end

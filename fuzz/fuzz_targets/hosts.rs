@@ -1,4 +1,4 @@
-//! libFuzzer's way into `prp_check::fuzz::hosts`.
+//! libFuzzer's entry to `prp_check::fuzz::hosts`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| prp_check::fuzz::hosts(data));

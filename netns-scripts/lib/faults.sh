@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Links with faults or a delay. In the middle of each is a program (tests/src/bin/wire.rs) that
-# takes frames from one device and gives them to another, and on the way loses, repeats and changes
+# takes frames from one device and gives them to another, and on the path loses, repeats and changes
 # some, and delays all.
 # A program, because netem and what else the kernel could do it with are not in every kernel, and
 # loading a program into it takes root.
@@ -25,7 +25,7 @@ note_fault() {
         [[ $value =~ ^[0-9]{1,18}$ ]] || usage "seed '$value': a number is wanted"
     elif [[ $name == delay || $name == jitter ]]; then
         local one='[0-9]{1,6}(\.[0-9]{1,3})?(us|ms|s)'
-        [[ $value =~ ^$one(/$one)?$ ]] || usage "$name '$value': a time is wanted, as in 25us, or 25us/1ms for one each way"
+        [[ $value =~ ^$one(/$one)?$ ]] || usage "$name '$value': a time is wanted, as in 25us, or 25us/1ms for one per direction"
     else
         [[ $value =~ ^([0-9]{1,2}(\.[0-9]{1,7})?|100(\.0*)?)%?$ ]] || usage "$name '$value': 0% to 100% is possible"
         value=${value%\%}%
@@ -41,7 +41,7 @@ note_fault() {
 plan_faults() {
     [[ -n $FAULTS ]] || return 0
     # shellcheck disable=SC2154 # plan.sh has them
-    [[ $CARRIER != unix || ${#PLAN_NODES[@]} == 2 ]] || usage "faults between Unix sockets are for a pair"
+    [[ $UNDERLAY != unix || ${#PLAN_NODES[@]} == 2 ]] || usage "faults between Unix sockets are for a pair"
     need_tools ethtool
     # shellcheck disable=SC2034  # plan.sh reads it
     PLAN_WIRE=(wire)
@@ -74,7 +74,7 @@ start_wire() {
     for ((i = 0; i < ${#IF_NODE[@]}; i += 2)); do
         devices+=("a$((i / 2))" "b$((i / 2))")
     done
-    if [[ $CARRIER == unix ]]; then
+    if [[ $UNDERLAY == unix ]]; then
         devices=("unix:$(unix_folder 1):2:1" "unix:$(unix_folder 2):1:2")
     fi
     write_faults

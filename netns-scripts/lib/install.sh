@@ -55,7 +55,7 @@ require() {
     done
 }
 
-# There are several ways to install Rust, so the script leaves it to the user.
+# Rust can be installed from several sources, so the script leaves it to the user.
 require_rust() {
     has cargo || die "cargo is missing: install Rust, from https://rustup.rs or with 'apt-get install cargo'" \
         "(1.95 or later is needed)"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# One line for each thing said, and the three ways to end. SPEAKER is the script's name.
+# One line for each thing said, and the three kinds of end. SPEAKER is the script's name.
 
 say() {
     printf '%s: %s\n' "${SPEAKER:-topo}" "$*"

@@ -136,7 +136,7 @@ build() {
     done
     # Only now, because a route needs a device that is up, which needs both ends.
     for v in "${PLAN_NODES[@]}" "${PLAN_SWITCHES[@]}"; do
-        wait_for_carrier "$v" || die "the links of $v do not come up"
+        wait_for_link "$v" || die "the links of $v do not come up"
         [[ $v == sw* ]] || try "set addresses and routes of node $v" inside "$v" ip -batch - <"$STATE/$v/ipv4"
     done
     [[ -z $FAULTS ]] || start_wire
@@ -153,7 +153,7 @@ write_plan() {
     for v in "${PLAN_NODES[@]}"; do
         # Nodes have one file system, also where their networks are apart.
         # shellcheck disable=SC2153 # topo has it
-        if [[ $CARRIER == unix && ! -d $(unix_folder "$v") ]]; then
+        if [[ $UNDERLAY == unix && ! -d $(unix_folder "$v") ]]; then
             try "write $STATE" mkdir -m 1777 "$(unix_folder "$v")"
         fi
         hosts_text "$v" >"$STATE/$v/prphosts"
@@ -181,7 +181,7 @@ add_namespace() {
 }
 
 # add_link I J: the link is made in its namespaces, so that the host never has these devices. The
-# two ends have different indexes, which saves a second: the kernel reports the carrier at once to a
+# two ends have different indexes, which saves a second: the kernel reports the link at once to a
 # device whose peer has another index, and otherwise late.
 add_link() {
     local i=$1 j=$2
@@ -220,8 +220,8 @@ links_of() {
     inside "$1" ip -o link 2>/dev/null
 }
 
-# The kernel reports the carrier to a device a moment later, and drops its frames until then.
-wait_for_carrier() {
+# The kernel reports the link to a device a moment later, and drops its frames until then.
+wait_for_link() {
     local tries links
     for ((tries = 0; tries < 250; tries++)); do
         links=$(links_of "$1") &&
@@ -303,7 +303,7 @@ on_node() {
 
 # MTU, state, rate and hardware address are read from the devices; the rest cannot change.
 show_nodes() {
-    local format=$1 v dev mac ipv4 peer far links='' queues='' last='' said mtu carrier rate rows=''
+    local format=$1 v dev mac ipv4 peer far links='' queues='' last='' said mtu link_state rate rows=''
     if [[ ! -d $STATE ]]; then
         warn "nothing is up as '$INSTANCE'$(other_instances)"
         [[ $format != --json ]] || echo '[]'
@@ -312,7 +312,7 @@ show_nodes() {
     require_up
     local wide=$((${#INSTANCE} + 6)) line over
     read -r _ _ _ _ over <"$STATE/up"
-    over=$(carrier_of "$over")
+    over=$(underlay_of "$over")
     line="%-5s %-${wide}s %-7s %-18s %-12s %-6s %-10s %-11s %s\n"
     # shellcheck disable=SC2059 # the format is the line above
     [[ $format == --json ]] || printf "$line" NODE NAMESPACE DEVICE MAC IPV4 MTU RATE STATE PEER
@@ -322,14 +322,14 @@ show_nodes() {
             queues=$(inside "$v" tc qdisc show)
             last=$v
         fi
-        mtu=- carrier=missing rate=none
+        mtu=- link_state=missing rate=none
         said=$(grep "^[0-9]*: ${dev}[@:]" <<<"$links" || true)
         if [[ $said =~ \<(.*)\>\ mtu\ ([0-9]+).*link/ether\ ([0-9a-f:]+) ]]; then
             mtu=${BASH_REMATCH[2]} mac=${BASH_REMATCH[3]}
             case ,${BASH_REMATCH[1]}, in
-            *,NO-CARRIER,*) carrier=no-carrier ;;
-            *,UP,*) carrier=up ;;
-            *) carrier=down ;;
+            *,NO-CARRIER,*) link_state=no-carrier ;;
+            *,UP,*) link_state=up ;;
+            *) link_state=down ;;
             esac
         fi
         said=$(grep "^qdisc tbf .* dev $dev " <<<"$queues" || true)
@@ -338,7 +338,7 @@ show_nodes() {
             rows+="${rows:+,}"$'\n'"$(json_row)"
         else
             # shellcheck disable=SC2059
-            printf "$line" "$v" "$(namespace_name "$v")" "$dev" "$mac" "$ipv4" "$mtu" "$rate" "$carrier" "$peer:$far"
+            printf "$line" "$v" "$(namespace_name "$v")" "$dev" "$mac" "$ipv4" "$mtu" "$rate" "$link_state" "$peer:$far"
         fi
     done <"$STATE/interfaces"
     [[ $format != --json ]] || printf '[%s\n]\n' "$rows"
@@ -350,7 +350,7 @@ show_nodes() {
 json_row() {
     printf '  {"node":"%s","namespace":"%s","path":"%s","device":"%s","mac":"%s","ipv4":"%s","mtu":%s,' \
         "$v" "$(namespace_name "$v")" "$(namespace_path "$v")" "$dev" "$mac" "$ipv4" "${mtu/-/null}"
-    printf '"rate":"%s","state":"%s","peer":"%s:%s","carrier":"%s"}' "$rate" "$carrier" "$peer" "$far" "$over"
+    printf '"rate":"%s","state":"%s","peer":"%s:%s","underlay":"%s"}' "$rate" "$link_state" "$peer" "$far" "$over"
 }
 
 # set_link NODE up|down [DEVICE]
@@ -373,7 +373,7 @@ set_link() {
     [[ $to != up ]] || settle "$v"
 }
 
-# settle V: waits until the devices have their carrier, except devices whose other end is down.
+# settle V: waits until the devices have their link, except devices whose other end is down.
 settle() {
     local tries
     for ((tries = 0; tries < 20; tries++)); do

@@ -8,7 +8,7 @@
 #                             `faulty` and `routers`: two plans with the same words are the same
 # PLANNED                     what `prp hosts generate` has printed
 # PLAN_FILE                   a file that is read instead, or empty
-# CARRIER                     what PRP goes over: ethernet, udp, both or unix
+# UNDERLAY                    what PRP goes over: ethernet, udp, both or unix
 # PLAN_NODES, PLAN_SWITCHES   the vertices, in the order of their numbers and of appearance
 # IF_NODE, IF_DEV, IF_MAC     one entry for each interface; the two ends of link L are the
 #                             interfaces 2L and 2L+1, so the other end of interface I is I^1
@@ -46,7 +46,7 @@ make_plan() {
     # shellcheck disable=SC2034 # read in net.sh
     PLAN_MTU=$3 PLAN_RATE=$4
     PLAN="$1 ${#PLAN_NODES[@]} $3 $4"
-    [[ $CARRIER == ethernet ]] || PLAN+=" $CARRIER"
+    [[ $UNDERLAY == ethernet ]] || PLAN+=" $UNDERLAY"
     [[ -z $PLAN_FILE ]] || PLAN+=" plan-$(cksum <<<"$PLANNED" | cut -d ' ' -f 1)"
 }
 
@@ -91,7 +91,7 @@ describe() {
     local name size mtu rate more words=''
     read -r name size mtu rate more <<<"$1"
     [[ $rate == none ]] && rate='no rate limit' || rate="$rate bit/s"
-    case $(carrier_of "$more") in
+    case $(underlay_of "$more") in
     udp) words+=', over UDP' ;;
     unix) words+=', by Unix sockets' ;;
     both) words+=', over Ethernet and UDP' ;;
@@ -101,8 +101,8 @@ describe() {
     echo "$name ($size nodes, MTU $mtu, $rate$words)"
 }
 
-# carrier_of WORDS: the carrier among the last words of a plan.
-carrier_of() {
+# underlay_of WORDS: the underlay among the last words of a plan.
+underlay_of() {
     case " $1 " in
     *' udp '*) echo udp ;;
     *' unix '*) echo unix ;;
@@ -131,7 +131,7 @@ hosts_text() {
         # After the routes over Ethernet, whose metrics are all lower. It leads to the node itself,
         # and not `via` a neighbour, which has a UDP address as well.
         backup="udp:$(ipv4_address "${line%% *}")"
-        case $CARRIER in
+        case $UNDERLAY in
         # The kernel has the route, and no node on it needs PRP.
         udp) echo "${line%% *} $backup ${line##* } mtu=$PLAN_MTU" ;;
         unix) echo "${line%% *} unix:$(unix_folder "$node") ${line##* }" ;;
@@ -143,7 +143,7 @@ hosts_text() {
         esac
     done < <(planned_hosts "$node")
     # No address of the machine says which node it is.
-    [[ $CARRIER != unix ]] || echo "self $node"
+    [[ $UNDERLAY != unix ]] || echo "self $node"
 }
 
 # planned_hosts NODE: the lines of its prphosts, over Ethernet.
@@ -177,15 +177,15 @@ ipv4_text() {
     done < <(planned_hosts "$node" | tr -d ,)
 }
 
-# check_carrier MTU
-check_carrier() {
-    case $CARRIER in
+# check_underlay MTU
+check_underlay() {
+    case $UNDERLAY in
     ethernet | unix) ;;
     udp | both)
         # The MTU that prphosts needs, with the headers of IP and UDP.
         (($1 >= 200)) || usage "MTU '$1': over UDP 200 to 65535 is possible"
         ;;
-    *) usage "carrier '$CARRIER' (--carrier or PRP_CARRIER): ethernet, udp, both or unix" ;;
+    *) usage "underlay '$UNDERLAY' (--underlay or PRP_UNDERLAY): ethernet, udp, both or unix" ;;
     esac
 }
 

@@ -4,7 +4,7 @@
 
 # How the programs are carried now, the address of each node for them, and what is put before each.
 # shellcheck disable=SC2034 # the programs read them
-CARRIER='' HOST1='' HOST2=''
+PROTOCOL='' HOST1='' HOST2=''
 RUN=()
 # The distribution's interpreter, or that in the path.
 PYTHON=/usr/bin/python3
@@ -33,9 +33,9 @@ find_prp() {
 # carry tcp|prp [OPTION]...: what runs from now on is carried so, with options of `prp run`.
 # shellcheck disable=SC2034 # as above
 carry() {
-    CARRIER=$1
+    PROTOCOL=$1
     shift
-    case $CARRIER in
+    case $PROTOCOL in
     tcp) HOST1=10.99.0.1 HOST2=10.99.0.2 RUN=() ;;
     prp) HOST1=198.18.0.1 HOST2=198.18.0.2 RUN=(env "PRP_RUN_REPORT=$WORK/report" "$PRP" run --require "$@") ;;
     esac
@@ -80,7 +80,7 @@ await() {
 # names of Unix sockets.
 has_port() {
     [[ -n $(topo exec "$1" -- ss -ltnH "sport = :$2") ]] || return 1
-    [[ $CARRIER == tcp ]] || topo exec "$1" -- grep -q "@prp/$1/$2$" /proc/net/unix
+    [[ $PROTOCOL == tcp ]] || topo exec "$1" -- grep -q "@prp/$1/$2$" /proc/net/unix
 }
 
 # listening NODE PORT...: waits until servers listen there.

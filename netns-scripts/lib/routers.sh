@@ -13,14 +13,14 @@ ROUTERS=needed
 
 # plan_routers: finds all that they need before anything is made.
 plan_routers() {
-    [[ $ROUTERS == always || (${#PLAN_NODES[@]} -gt 2 && $CARRIER != udp && $CARRIER != unix) ]] || ROUTERS=''
+    [[ $ROUTERS == always || (${#PLAN_NODES[@]} -gt 2 && $UNDERLAY != udp && $UNDERLAY != unix) ]] || ROUTERS=''
     [[ -n $ROUTERS ]] || return 0
     PLAN+=" routers"
     find_program PRP_ROUTED prp-routed prp-routed ", or leave it out with --no-routers"
     ROUTED=$PROGRAM
 }
 
-# After all links are up: a router that starts without a carrier would find its neighbours a second
+# After all links are up: a router that starts without a link would find its neighbours a second
 # later.
 start_routers() {
     local v

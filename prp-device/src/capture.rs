@@ -49,7 +49,7 @@ pub struct CapturedFrame<'a> {
 pub struct CaptureLengths {
     /// Of a frame of the EtherType.
     pub frame: u32,
-    /// Of a frame with a datagram, which may be a train of packets.
+    /// Of a frame with a datagram, which may be a GSO batch of packets.
     pub datagram: u32,
 }
 

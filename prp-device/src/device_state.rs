@@ -40,8 +40,8 @@ pub struct DeviceState {
     pub loopback: bool,
     /// It has been set up.
     pub up: bool,
-    /// It has a carrier.
-    pub carrier: bool,
+    /// It has a link.
+    pub link_up: bool,
     /// Bytes after the Ethernet header that it takes; 0 where the kernel does not say.
     pub mtu: u32,
     /// What queues its frames before they leave, as `ip link` has it: `noqueue`, `fq_codel`.
@@ -108,7 +108,7 @@ fn state(kind: u16, body: &[u8]) -> Option<DeviceState> {
         mac: mac.map_or(MacAddr::ZERO, MacAddr),
         loopback: flags & LOOPBACK != 0,
         up: flags & UP != 0,
-        carrier: flags & LOWER_UP != 0,
+        link_up: flags & LOWER_UP != 0,
         mtu: attribute(info, MTU).and_then(|mtu| u32_at(mtu, 0)).unwrap_or(0),
         qdisc: text(info, QDISC).map(str::to_owned),
         kind: attribute(info, DETAILS).and_then(|it| text(it, KIND)).map(str::to_owned),
@@ -164,7 +164,7 @@ mod tests {
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             loopback: false,
             up: true,
-            carrier: true,
+            link_up: true,
             mtu: 1500,
             qdisc: Some("noqueue".into()),
             kind: Some("veth".into()),

@@ -9,7 +9,7 @@ use prp_proto::time::Instant;
 pub(super) const FLOW: u64 = 512;
 
 /// The time in which a flow has its [`FLOW`] frames: 600 Mbit/s, or a message every 20 us, as a
-/// process that sleeps between two hardly sends them. Slower ones cost little either way.
+/// process that sleeps between two hardly sends them. Slower ones cost little in either case.
 const WITHIN: Duration = Duration::from_millis(10);
 
 /// Frames of a flow that was too slow, before it is measured again: twelve megabytes, or as many

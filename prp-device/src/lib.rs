@@ -8,7 +8,7 @@
 //! | [`factory`] | the devices of a node, as prphosts names them |
 //! | `packet` | a packet socket, with a ring shared with the kernel |
 //! | `underlay` | the trait of whatever carries packets |
-//! | `udp` | a UDP socket, whose datagrams travel in trains |
+//! | `udp` | a UDP socket, whose datagrams travel in GSO batches |
 //! | `unix` | Unix sockets, between processes of one machine |
 //! | `capture` | a packet socket that sees what all devices send and receive |
 //! | `framing` | which frames of a device are a network's: EtherType and VLAN |
@@ -18,7 +18,7 @@
 //! | `xdp_tx`, `tcx_rx` | the fast paths past a packet socket; `fast_path` opens and closes them |
 //! | `mirrors` | captures that get copies of what goes past their packet sockets |
 //! | `no_fast_paths` | in their place, in a build without the feature `fast-paths` |
-//! | `interface`, `device_state`, `carrier`, `ip_address` | devices, and what the kernel says of them |
+//! | `interface`, `device_state`, `link_states`, `ip_address` | devices, and what the kernel says of them |
 //! | `chains`, `qdiscs` | rules and filters of the kernel that see frames |
 //! | `card` | what the driver of a network card says of its settings |
 //! | `netlink` | questions to the kernel, and its answers |
@@ -37,7 +37,6 @@ pub mod assembler;
 #[cfg(feature = "raw")]
 mod capture;
 mod card;
-mod carrier;
 mod chains;
 #[cfg(feature = "fast-paths")]
 mod conflicts;
@@ -56,6 +55,7 @@ mod interface;
 mod ip_address;
 #[cfg(any(test, feature = "testing"))]
 mod limited_device;
+mod link_states;
 mod managed;
 #[cfg(feature = "fast-paths")]
 mod mirrors;
@@ -83,7 +83,6 @@ use std::io;
 use std::sync::Arc;
 
 pub use card::{CardSettings, Moderation};
-pub use carrier::{Carrier, LinkState};
 pub use chains::{ChainHook, DeviceChain, device_chains};
 pub use cpu_contention::CpuContention;
 pub use device_state::{DeviceState, device_of_socket, device_states};
@@ -97,6 +96,7 @@ pub use interface::{
 pub use ip_address::{IpAddress, ip_addresses};
 #[cfg(any(test, feature = "testing"))]
 pub use limited_device::LimitedDevice;
+pub use link_states::{LinkState, LinkStates};
 pub use managed::Managed;
 #[cfg(not(feature = "fast-paths"))]
 pub use no_fast_paths::{TcxRx, XdpTx};
@@ -130,7 +130,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Frames that are gone, one way or the other.
+    /// Frames that are gone: sent, or refused for good.
     pub fn gone(&self) -> usize {
         self.done + usize::from(self.refused.is_some())
     }

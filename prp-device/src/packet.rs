@@ -365,7 +365,7 @@ impl BoundSocket {
                         break;
                     }
                     Some(libc::EINTR) => {}
-                    // ENOBUFS: a queue on the way was full, or a filter there has dropped it.
+                    // ENOBUFS: a queue on the path was full, or a filter there has dropped it.
                     // ENETDOWN, ENXIO: the interface is gone, for now. All are losses, as anywhere
                     // else on the path.
                     errno => {

@@ -147,7 +147,7 @@ impl TcxRx {
         slots.has_frame()
     }
 
-    /// Whether a frame waits; its first bytes are on their way to the thread that asks then.
+    /// Whether a frame waits; its first bytes are in transit to the thread that asks then.
     #[inline]
     pub fn has_frame(&self) -> bool {
         self.slots.get().is_some_and(SharedRing::has_frame)
@@ -188,7 +188,7 @@ impl TcxRx {
     ) -> io::Result<usize> {
         let mut frames = 0;
         if self.draining_socket.load(Ordering::Relaxed) {
-            // Since it was enabled none went to the socket but those that were on their way there,
+            // Since it was enabled none went to the socket but those that were in transit there,
             // unless it is closed again.
             if slots.is_enabled() && self.hooked.load(Ordering::Relaxed) {
                 frames += ring(max, take)?;

@@ -1,5 +1,5 @@
 //! UDP sockets, which a process has on each of its node's addresses: no privilege, any IP network.
-//! Datagrams travel in trains (docs/udp.md).
+//! Datagrams travel in GSO batches (docs/udp.md).
 
 mod counters;
 mod majority;
@@ -24,7 +24,7 @@ use std::time::Instant;
 
 use prp_proto::addr::{LinkAddr, NodeId, UdpPeer};
 use prp_proto::device::Device;
-use prp_proto::wire::{Frame, TrainTest};
+use prp_proto::wire::{Frame, GsoProbe};
 use socket2::{SockAddr, Socket};
 
 use crate::Take;
@@ -39,16 +39,16 @@ pub use queue_peek::QueuePeek;
 use sockets::{SocketIndex, Sockets};
 use tally::Tally;
 
-/// Datagrams of a train at most, as kernels before 6.2 have it.
-const MAX_TRAIN: usize = 64;
+/// Datagrams of a GSO batch at most, as kernels before 6.2 have it.
+const MAX_GSO_FRAMES: usize = 64;
 
 /// A datagram up to this size that leaves alone is put together before: copying so little costs
 /// less than the kernel's walk through a list of pieces.
 const SMALL: usize = 512;
 
 /// Windows of a connection for which there is room in the buffer of a socket, as the kernel counts
-/// it: a byte of a full train counts for little more than one, and one of a datagram that is alone
-/// for up to three.
+/// it: a byte of a full GSO batch counts for little more than one, and one of a datagram that is
+/// alone for up to three.
 const WINDOWS_OF_ROOM: usize = 8;
 
 /// UDP sockets on the node's addresses.
@@ -64,9 +64,9 @@ pub struct UdpDevice {
     /// A small datagram, put together.
     small: Vec<u8>,
     receiver: RecvList,
-    /// Trains that are to be received by the next call: twice as many as the last one got.
+    /// GSO batches that are to be received by the next call: twice as many as the last one got.
     expected: usize,
-    /// Trains that were received, and not handed out.
+    /// GSO batches that were received, and not handed out.
     waiting: usize,
     offload: Offload,
     /// Datagrams lost for want of room since the last call of `receive`.
@@ -166,8 +166,8 @@ impl UdpDevice {
     }
 
     /// Datagrams of its largest size that it sends and receives at a time.
-    pub fn train(&self) -> u16 {
-        (MAX_BYTES / self.mtu.max(1) as usize).clamp(1, MAX_TRAIN) as u16
+    pub fn gso_frames(&self) -> u16 {
+        (MAX_BYTES / self.mtu.max(1) as usize).clamp(1, MAX_GSO_FRAMES) as u16
     }
 
     /// Bytes that a peer may send ahead of what is read, unless a connection's settings say so.
@@ -182,23 +182,23 @@ impl UdpDevice {
         self.offload.forget_paths();
     }
 
-    /// Has tests of trains made as soon as it sends one, though they may be a large part of what is
-    /// sent: for a program that examines a path.
-    pub fn test_trains_freely(&mut self) {
+    /// Has GSO tests made as soon as it sends a GSO batch, though they may be a large part of what
+    /// is sent: for a program that examines a path.
+    pub fn test_gso_freely(&mut self) {
         self.offload.test_freely();
     }
 
-    /// Hands the datagrams of train `at` to `take`; how many there were. One without a byte counts,
-    /// but is handed to nothing: a host that sends many must not keep the caller here.
-    fn take_train(&mut self, at: usize, take: &mut Take<'_>) -> usize {
-        let Some(train) = self.receiver.train(at) else { return 1 };
-        if train.bytes.is_empty() {
+    /// Hands the datagrams of GSO batch `at` to `take`; how many there were. One without a byte
+    /// counts, but is handed to nothing: a host that sends many must not keep the caller here.
+    fn take_gso_batch(&mut self, at: usize, take: &mut Take<'_>) -> usize {
+        let Some(gso_batch) = self.receiver.gso_batch(at) else { return 1 };
+        if gso_batch.bytes.is_empty() {
             self.counters.too_short += 1;
             return 1;
         }
         let (mut count, mut tally) = (0, Tally::default());
-        if train.from == self.sockets.last_own() {
-            for handed_on in train.datagrams() {
+        if gso_batch.from == self.sockets.last_own() {
+            for handed_on in gso_batch.datagrams() {
                 count += 1;
                 let Some((from, datagram)) = read_handed_on(handed_on) else {
                     self.counters.too_short += 1;
@@ -212,34 +212,34 @@ impl UdpDevice {
                     note_stranger(&mut self.stranger, from, datagram);
                 }
             }
-        } else if let Some(from) = self.peers.link_addr(train.from) {
-            self.sockets.note_sender(train.from);
+        } else if let Some(from) = self.peers.link_addr(gso_batch.from) {
+            self.sockets.note_sender(gso_batch.from);
             let socket = self.sockets.last_socket();
-            for datagram in train.datagrams() {
+            for datagram in gso_batch.datagrams() {
                 count += 1;
-                let Some(message) = TrainTest::read_whole(datagram) else {
+                let Some(message) = GsoProbe::read_whole(datagram) else {
                     take(from, datagram);
                     continue;
                 };
                 let due = tally.note(message);
-                due.iter().for_each(|report| answer(socket, train.from, report));
-                if let (TrainTest::Report { test, came }, LinkAddr::Udp { peer, .. }) =
+                due.iter().for_each(|report| answer(socket, gso_batch.from, report));
+                if let (GsoProbe::Report { test, came }, LinkAddr::Udp { peer, .. }) =
                     (message, from)
                 {
                     self.offload.note_report(peer, test, came, Instant::now());
                 }
             }
-            tally.take().iter().for_each(|report| answer(socket, train.from, report));
+            tally.take().iter().for_each(|report| answer(socket, gso_batch.from, report));
         } else {
-            for datagram in train.datagrams() {
+            for datagram in gso_batch.datagrams() {
                 count += 1;
-                note_stranger(&mut self.stranger, train.from, datagram);
+                note_stranger(&mut self.stranger, gso_batch.from, datagram);
             }
             self.counters.strangers += count as u64;
         }
-        self.counters.truncated += u64::from(train.is_truncated);
-        self.counters.trains_received += u64::from(count > 1);
-        if let Some(overflow) = train.overflow {
+        self.counters.truncated += u64::from(gso_batch.is_truncated);
+        self.counters.gso_batches_received += u64::from(count > 1);
+        if let Some(overflow) = gso_batch.overflow {
             self.lost += self.sockets.overruns(overflow);
         }
         count
@@ -251,7 +251,7 @@ impl UdpDevice {
         self.stranger.take()
     }
 
-    /// Sends the probes of test `id`, of `size` bytes each: as a train, and then alone.
+    /// Sends the probes of test `id`, of `size` bytes each: as a GSO batch, and then alone.
     #[cold]
     fn send_test(&mut self, to: LinkAddr, size: usize, id: u32) {
         let Self { sockets, peers, probe_sender, offload, counters, .. } = self;
@@ -259,12 +259,12 @@ impl UdpDevice {
         else {
             return;
         };
-        let (count, size) = (probes_of(size), size.max(TrainTest::SHORTEST_PROBE));
+        let (count, size) = (probes_of(size), size.max(GsoProbe::SHORTEST_PROBE));
         let mut bytes = vec![0; 2 * count * size];
         // Those that leave alone have the numbers from 8 on, however many there are.
-        let numbers = (0..count).chain(TrainTest::MAX_PROBES..TrainTest::MAX_PROBES + count);
+        let numbers = (0..count).chain(GsoProbe::MAX_PROBES..GsoProbe::MAX_PROBES + count);
         for (number, bytes) in numbers.zip(bytes.chunks_exact_mut(size)) {
-            TrainTest::write_probe(bytes, id, number as u8);
+            GsoProbe::write_probe(bytes, id, number as u8);
         }
         let probes = bytes.chunks_exact(size).map(|bytes| ((), [bytes, &[], &[], &[]]));
         let mut loaded = probe_sender.load(probes);
@@ -283,7 +283,7 @@ impl UdpDevice {
             Err(Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
                 if send(count..count + 1).is_ok() =>
             {
-                counters.trains_refused += 1;
+                counters.gso_batches_refused += 1;
                 offload.refuse(peer, now);
             }
             Err(_) => offload.put_test_off(peer, now),
@@ -300,8 +300,8 @@ impl UdpDevice {
         let offload::Outcomes { failed, withdrawn } = self.offload.outcomes();
         let Sockets { network_errors, connects, .. } = self.sockets;
         self.sockets.drops().add_to(UdpCounters {
-            train_tests_failed: failed,
-            trains_withdrawn: withdrawn,
+            gso_tests_failed: failed,
+            gso_withdrawn: withdrawn,
             network_errors,
             connects,
             ..self.counters
@@ -338,9 +338,9 @@ fn note_stranger(stranger: &mut Option<(NodeId, SocketAddr)>, from: SocketAddr, 
     }
 }
 
-/// How many probes of `size` bytes make a train, for a test.
+/// How many probes of `size` bytes make a GSO batch, for a test.
 fn probes_of(size: usize) -> usize {
-    (MAX_BYTES / size.max(TrainTest::SHORTEST_PROBE)).clamp(1, TrainTest::MAX_PROBES)
+    (MAX_BYTES / size.max(GsoProbe::SHORTEST_PROBE)).clamp(1, GsoProbe::MAX_PROBES)
 }
 
 /// Sends a report to where probes have come from. One that is lost makes a test say less.
@@ -349,11 +349,15 @@ fn answer(socket: &Socket, to: SocketAddr, report: &[u8]) {
     let _ = socket::send(socket.as_fd(), || send_one(socket.as_fd(), Some(&to), report));
 }
 
-/// How many datagrams from `at` on make one train, of `most` at most: they have the same recipient
-/// and the same size, and the last may be shorter. The first of the last two trains has 2/3 of
-/// their datagrams: the receiver takes it in while the other is sent, and the call for that takes
-/// 3 us however short the train is.
-fn train_length<A: Copy + PartialEq>(loaded: &Loaded<'_, '_, A>, at: usize, most: usize) -> usize {
+/// How many datagrams from `at` on make one GSO batch, of `most` at most: they have the same
+/// recipient and the same size, and the last may be shorter. The first of the last two GSO batches
+/// has 2/3 of their datagrams: the receiver takes it in while the other is sent, and the call for
+/// that takes 3 us however short the GSO batch is.
+fn gso_batch_length<A: Copy + PartialEq>(
+    loaded: &Loaded<'_, '_, A>,
+    at: usize,
+    most: usize,
+) -> usize {
     let (to, size) = loaded.datagram(at);
     let most = most.min(MAX_BYTES / size.max(1)).max(1);
     let mut length = 1;

@@ -173,7 +173,7 @@ impl KeyFile {
     }
 }
 
-/// Why a key file cannot be changed in this way.
+/// Why a key file cannot be changed so.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 pub enum EditError {
     /// It has [`MAX_KEYS`] secrets.

@@ -344,8 +344,8 @@ impl Ends<'_> {
         let connection = schedule::extract(&[low.2, high.2].concat(), pair.bytes());
         let direction = |is_upward: bool| {
             let ends = [low.0, low.1, high.0, high.1].concat();
-            let way = [mode.wire(), u8::from(is_upward)];
-            schedule::derive(&connection, Purpose::Frames, &[&ends, &way])
+            let direction = [mode.wire(), u8::from(is_upward)];
+            schedule::derive(&connection, Purpose::Frames, &[&ends, &direction])
         };
         let leads = own < peer;
         let (outgoing, incoming) = (direction(leads), direction(!leads));

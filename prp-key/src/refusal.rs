@@ -6,7 +6,7 @@ use core::fmt::{self, Display, Formatter};
 /// Reasons to drop a frame (SPEC PRP-KEY-14).
 #[derive(Copy, Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Refusal {
-    /// It was not made by an end that has the key, or was changed on its way.
+    /// It was not made by an end that has the key, or was changed in transit.
     BadTag,
     /// It has been here before, or is older than the replay window.
     Replayed,

@@ -177,7 +177,7 @@ impl<C: Cipher> Session<C> {
     }
 
     /// Begins the next epoch where this end leads, it is due, and the peer is seen in the present
-    /// one, be it the first (PRP-KEY-12): so no more than two epochs are on the way.
+    /// one, be it the first (PRP-KEY-12): so no more than two epochs are on the path.
     fn renew_if_due(&mut self) {
         let is_due = self.is_due
             || self.outgoing.sent() >= self.renews_after

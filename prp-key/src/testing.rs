@@ -25,7 +25,7 @@ pub(crate) fn digits(bytes: &[u8]) -> String {
 /// Headers of a frame from node 1, port 40000, to node 2, port 80.
 pub(crate) const UP: Header = [0, 1, 0, 2, 0x9c, 0x40, 0, 80, 0, 0, 0, 90, 0, 0, 0, 1];
 
-/// Headers of a frame the other way.
+/// Headers of a frame in the other direction.
 pub(crate) const DOWN: Header = [0, 2, 0, 1, 0, 80, 0x9c, 0x40, 0, 0, 0, 90, 0, 0, 0, 2];
 
 /// Options without a key of a sender with the connection id `id`.

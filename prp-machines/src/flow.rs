@@ -1,7 +1,7 @@
 //! A program for scenes: a connection whose bytes, or messages, are known in advance in both
 //! directions, so that the first one that is wrong is named with its place.
 
-mod carrier;
+mod connection;
 mod pattern;
 
 use std::fs;
@@ -15,7 +15,7 @@ use clap::Args;
 
 use crate::failure::{Context, Failure, Outcome};
 use crate::output;
-use carrier::{Connection, accept, connect};
+use connection::{Connection, accept, connect};
 use pattern::{Pattern, message_len};
 
 /// Bytes that are written at a time.
@@ -24,7 +24,7 @@ const CHUNK: usize = 64 * 1024;
 /// How often progress is written to its file.
 const REPORT: Duration = Duration::from_millis(50);
 
-/// Send known bytes both ways over a connection and check them
+/// Send known bytes in both directions over a connection and check them
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FlowArgs {
     /// Waits for the other end at this port

@@ -81,7 +81,7 @@ impl Report {
         self.0.sort_by_key(|row| scenes.iter().position(|scene| *scene == row.scene));
     }
 
-    /// How many scenes ended in a way.
+    /// How many scenes ended as `is_wanted` says.
     pub(crate) fn count(&self, is_wanted: impl Fn(&Verdict) -> bool) -> usize {
         self.0.iter().filter(|row| is_wanted(&row.verdict)).count()
     }

@@ -79,7 +79,7 @@ pub(crate) struct Key {
 /// A request.
 #[derive(Clone)]
 pub(crate) enum Req {
-    /// Under way: its communicator, and what waits for it in reports.
+    /// In progress: its communicator, and what waits for it in reports.
     Active(RequestId, HeldComm, Detail),
     /// Done already.
     Done(Status),

@@ -1,6 +1,6 @@
 /* Conjugate gradients for a 2-D Laplacian, in three forms. 1 waits for every message: for the rows
  * of its neighbours, then for each sum. 2 multiplies its inner rows while the neighbours' rows are
- * on their way. 3 is the pipelined method of Ghysels and Vanroose (2014): one sum per iteration,
+ * in transit. 3 is the pipelined method of Ghysels and Vanroose (2014): one sum per iteration,
  * which overlaps with the product of the matrix. */
 #include "app.h"
 

@@ -1,5 +1,5 @@
 //! MPI for Rust programs, in the shape of `rsmpi`: each call returns a `Result`, and no buffer can
-//! be touched while a message is on its way.
+//! be touched while a message is in transit.
 //!
 //! ```no_run
 //! let universe = prp_mpi::initialize()?;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::communicator::{Communicator, Context};
-use crate::engine::Copies;
+use crate::exchange::Copies;
 use crate::process::Process;
 use crate::sys::lend::{self, Scope};
 
@@ -100,7 +100,7 @@ impl Universe {
 
     /// Where the bytes of messages went that have come so far.
     pub fn copies(&self) -> Copies {
-        self.process.engine().copies()
+        self.process.exchange().copies()
     }
 
     /// Lets `does` begin messages with buffers of the program, and ends when all are done.

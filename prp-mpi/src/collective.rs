@@ -1,4 +1,4 @@
-//! Collective operations: each is a schedule of messages and local steps that the engine carries
+//! Collective operations: each is a schedule of messages and local steps that the exchange carries
 //! out.
 
 pub mod algorithms;

@@ -7,11 +7,11 @@
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
 
 pub mod api;
+mod channel;
 pub mod collective;
 pub mod control;
 pub mod datatype;
-pub mod engine;
-mod link;
+pub mod exchange;
 pub mod matching;
 pub mod operation;
 pub mod process;
@@ -20,6 +20,6 @@ pub mod sys;
 pub mod wire;
 
 pub use api::{Error, Result, Universe, initialize};
-pub use link::Stream;
+pub use channel::Stream;
 pub use operation::Operation;
 pub use sys::lend::Scope;

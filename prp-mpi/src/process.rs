@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::control::{Frame, Topic};
-use crate::engine::Engine;
+use crate::exchange::Exchange;
 use crate::sys::protection;
 use crate::sys::shared::Bell;
-pub use guard::EngineGuard;
+pub use guard::ExchangeGuard;
 use report::Waiting;
 use start::pmi::Pmi;
 
@@ -44,7 +44,7 @@ pub struct Process {
     rank: usize,
     /// Number of the node of each rank, counted from 0 in the order of the launcher's list.
     nodes: Vec<usize>,
-    engine: Mutex<Engine>,
+    exchange: Mutex<Exchange>,
     launcher: Launcher,
     waiting: Mutex<Vec<Waiting>>,
     names: Mutex<HashMap<u64, String>>,
@@ -55,11 +55,11 @@ pub struct Process {
     bell: Bell,
     /// Threads that wait while another one sleeps on the streams.
     followers: Condvar,
-    /// How many. Changed with the engine locked.
+    /// How many. Changed with the exchange locked.
     following: AtomicUsize,
-    /// Whether a thread sleeps on the streams. Changed with the engine locked.
+    /// Whether a thread sleeps on the streams. Changed with the exchange locked.
     is_led: AtomicBool,
-    /// The thread that has used the engine last, as a number; [`MANY_CALLERS`] once several have.
+    /// The thread that has used the exchange last, as a number; [`MANY_CALLERS`] once several have.
     caller: AtomicUsize,
     /// Longest sleep of a thread.
     longest_sleep: Duration,
@@ -136,7 +136,7 @@ impl Process {
             names.remove(context);
         }
         drop(names);
-        self.engine().forget(contexts);
+        self.exchange().forget(contexts);
     }
 
     /// What a context is called.
@@ -176,9 +176,9 @@ impl Process {
     /// None yet: those of the agent's socket are the control thread's.
     pub fn finalize(&self) -> io::Result<()> {
         self.complete_released();
-        self.engine().send_goodbye();
+        self.exchange().send_goodbye();
         let what = || Waiting::new("MPI_Finalize", "MPI_COMM_WORLD".into(), String::new());
-        self.wait(&what, |engine| engine.all_have_left().then_some(()));
+        self.wait(&what, |exchange| exchange.all_have_left().then_some(()));
         self.note_left();
         Ok(())
     }
@@ -187,9 +187,9 @@ impl Process {
     /// they do next with this one: it waits only until all that was sent is out.
     pub fn leave(&self) {
         self.complete_released();
-        self.engine().send_leave();
+        self.exchange().send_leave();
         let what = || Waiting::new("MPI_Session_finalize", String::new(), String::new());
-        self.wait(&what, |engine| engine.is_all_out().then_some(()));
+        self.wait(&what, |exchange| exchange.is_all_out().then_some(()));
         self.note_left();
     }
 
@@ -204,7 +204,7 @@ impl Process {
     /// Is in the job again, if this rank has left it.
     pub fn come_back(&self) {
         if self.is_away.swap(false, Ordering::SeqCst) {
-            self.engine().send_return();
+            self.exchange().send_return();
             self.send_frame(&Frame::new(Topic::Hello, self.rank, []));
         }
     }

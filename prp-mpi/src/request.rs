@@ -35,7 +35,7 @@ impl Status {
         Self { source: -1, tag: -2, bytes: 0, cancelled: false, outcome: Outcome::Success };
 }
 
-/// A request as the engine sees it.
+/// A request as the exchange sees it.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) status: Status,

@@ -1,4 +1,4 @@
-//! The header before each message on a link between two ranks.
+//! The header before each message on a channel between two ranks.
 
 /// Bytes of a header.
 pub const HEADER: usize = 32;

@@ -25,7 +25,7 @@ mod tests {
             (2, "process", "2 processes"),
             (1, "process", "1 process"),
             (2, "entry", "2 entries"),
-            (3, "way", "3 ways"),
+            (3, "key", "3 keys"),
         ] {
             assert_eq!(counted(count, noun), expected);
         }

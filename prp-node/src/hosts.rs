@@ -60,7 +60,7 @@ impl HostsFile {
                 io::ErrorKind::PermissionDenied => Some("let this user read it (`chmod a+r`)"),
                 _ => None,
             };
-            // Where the file was named in another way, the variable has no effect.
+            // Where the file was named otherwise, the variable has no effect.
             let with = if path == Self::default_path() { " with PRP_HOSTS" } else { "" };
             let fix = mend.map(|mend| format!("{mend} or name another{with}"));
             of_file(path, e.to_string(), fix.as_deref()).into_error(e.kind())

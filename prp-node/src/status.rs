@@ -4,7 +4,7 @@
 //! finds it in `/proc/PID/fd`, which the kernel opens only to root and to processes of the same
 //! user that might read the process's memory as well. So a page tells no user what the kernel would
 //! keep from them, nothing is listened to, and nothing of a stranger is received: a request is a
-//! byte in a pipe, which is found in the same way. Without requests nothing is written.
+//! byte in a pipe, which is found likewise. Without requests nothing is written.
 //!
 //! A page is a line `prp-status VERSION SEQUENCE LENGTH CRC` and LENGTH bytes of records, a line
 //! each: a kind and fields `name=value`, with tabs between them.

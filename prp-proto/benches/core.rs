@@ -70,12 +70,12 @@ impl Bench {
         bench
     }
 
-    /// A new connection that has carried a message each way.
+    /// A new connection that has carried a message in each direction.
     fn connect(&mut self) -> (ConnHandle, ConnHandle) {
         let node = NodeId::new(2).expect("a node");
         let addr = PrpAddr::new(node, Port::new(80));
         let asked = self.nodes[0].connect(self.now, addr, None, ConnConfig::default(), |_| true);
-        let ours = asked.expect("there is a way");
+        let ours = asked.expect("there is a route");
         self.settle();
         let theirs = self.nodes[1].accept(self.now, self.listener).expect("it has arrived");
         let pair = (ours, theirs);
@@ -91,7 +91,7 @@ impl Bench {
         self.settle();
     }
 
-    /// A message of 64 bytes each way.
+    /// A message of 64 bytes in each direction.
     fn round_trip(&mut self, (ours, theirs): (ConnHandle, ConnHandle)) {
         let mut message = [7; 64];
         for (from, to, at) in [(ours, theirs, 0), (theirs, ours, 1)] {
@@ -192,7 +192,7 @@ fn round_trip(c: &mut Criterion) {
 
 /// A connection from its request to its end, while others are established.
 fn connect(c: &mut Criterion) {
-    let mut group = c.benchmark_group("connect, a byte each way, close");
+    let mut group = c.benchmark_group("connect, a byte in each direction, close");
     for established in ESTABLISHED {
         let mut bench = Bench::new(established);
         group.bench_function(format!("beside {established} connections"), |b| {

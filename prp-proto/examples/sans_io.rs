@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 text.extend_from_slice(&buffer[..n]);
             }
         }
-        // No frame is on its way: the clock jumps to the next deadline.
+        // No frame is in transit: the clock jumps to the next deadline.
         let deadline = [alpha.poll_timeout(), beta.poll_timeout()].into_iter().flatten().min();
         now = deadline.unwrap_or(now + Duration::from_millis(1)).max(now);
         alpha.handle_timeout(now);

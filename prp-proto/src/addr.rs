@@ -251,7 +251,7 @@ impl FromStr for MacAddr {
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug, Default)]
 pub struct UdpPeer(pub u16);
 
-/// Where a neighbour is on the carrier that reaches it.
+/// Where a neighbour is on the underlay that reaches it.
 #[derive(Copy, Clone, Eq, PartialEq, Ord, PartialOrd, Hash, Debug)]
 pub enum LinkAddr {
     /// A station on an Ethernet segment.
@@ -314,7 +314,7 @@ impl LinkAddr {
         }
     }
 
-    /// Whether the carrier is UDP.
+    /// Whether the underlay is UDP.
     pub const fn is_udp(self) -> bool {
         matches!(self, Self::Udp { .. })
     }

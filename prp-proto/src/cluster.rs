@@ -167,7 +167,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// As what the neighbour that `by` reaches as `hop` sees it, of the routes of the same carrier
+    /// As what the neighbour that `by` reaches as `hop` sees it, of the routes of the same underlay
     /// by which it may get frames from `source`.
     fn arrival(
         &self,

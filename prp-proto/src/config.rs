@@ -91,7 +91,7 @@ impl Default for ConnConfig {
             send_buffer: Device::WINDOW,
             recv_buffer: None,
             // What Linux lets a TCP socket's grow to (net.ipv4.tcp_wmem): there are programs that
-            // write this much both ways before either end reads.
+            // write this much in both directions before either end reads.
             send_buffer_max: 4 * 1024 * 1024,
             keepalive: Some(Keepalive::default()),
             // Long enough for a peer that is stopped, swapped or debugged for half a minute.
@@ -106,7 +106,8 @@ impl Default for ConnConfig {
 }
 
 impl ConnConfig {
-    /// The least buffer either way: four classic segments keep a window open while one is lost.
+    /// The least buffer in either direction: four classic segments keep a window open while one is
+    /// lost.
     pub const MIN_BUFFER: usize = 4 * CLASSIC_MSS as usize;
 
     /// The largest segment to offer on a device that takes `device_mss`: at least four of them must

@@ -14,6 +14,7 @@ mod clock;
 mod close;
 mod dispatch;
 mod fast_send;
+mod gso_batch;
 mod handshake;
 mod header_prediction;
 mod inspect;
@@ -26,7 +27,6 @@ mod protection;
 mod receive;
 mod send_slot;
 mod sender;
-mod train;
 mod transmit;
 mod user;
 
@@ -149,9 +149,9 @@ pub(crate) struct Connection {
     pub(crate) path: Path,
     /// With the cluster's key, if frames are protected or are to be.
     pub(crate) protection: Option<Box<Protection>>,
-    /// Ways that were tried before this one.
+    /// Paths that were tried before this one.
     pub(crate) path_attempts: u8,
-    /// Nothing has come back for so long that this way may be dead.
+    /// Nothing has come back for so long that this path may be dead.
     pub(crate) lost: bool,
     pub(crate) send: Sender,
     pub(crate) recv: Receiver,

@@ -6,16 +6,16 @@ use crate::wire::ETHERNET_LEN;
 /// A device of this node, as far as the protocol cares.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub struct Device {
-    /// This node's address on it, which says what its carrier is: over UDP with the node's own
+    /// This node's address on it, which says what its underlay is: over UDP with the node's own
     /// port.
     pub addr: LinkAddr,
     /// Bytes after the Ethernet header that it takes, or of a datagram's payload.
     pub mtu: u32,
-    /// Frames that this node sends to itself by it come back: the way to this node itself.
+    /// Frames that this node sends to itself by it come back: the path to this node itself.
     pub loopback: bool,
     /// Frames that it best takes, and passes on, at a time (SPEC PRP-UDP-6): segments are lent, let
     /// go and acknowledged by this number at least.
-    pub train: u16,
+    pub gso_frames: u16,
     /// Bytes that a peer may send ahead of what is read, if the connection's settings do not say
     /// how many: the device's buffer takes several times as much.
     pub window: usize,
@@ -26,15 +26,15 @@ impl Device {
     /// a machine with 1 MiB of second-level cache.
     pub const WINDOW: usize = 512 * 1024;
 
-    /// The largest window of a device: over UDP, where a train of 64 KiB is one call at either end,
-    /// readers sleep for longer with it than with [`Self::WINDOW`].
+    /// The largest window of a device: over UDP, where a GSO batch of 64 KiB is one call at either
+    /// end, readers sleep for longer with it than with [`Self::WINDOW`].
     pub const MAX_WINDOW: usize = 2 * Self::WINDOW;
 
     /// Returns the device at `addr` that carries packets in these sizes. Over UDP and by Unix
     /// sockets its packets reach this node itself as well.
     pub const fn new(addr: LinkAddr, capabilities: Capabilities) -> Self {
-        let Capabilities { mtu, train, window, .. } = capabilities;
-        Self { addr, mtu, loopback: addr.is_datagram(), train, window }
+        let Capabilities { mtu, gso_frames, window, .. } = capabilities;
+        Self { addr, mtu, loopback: addr.is_datagram(), gso_frames, window }
     }
 
     /// An Ethernet device with this hardware address, whose frames have `mtu` bytes at most after
@@ -49,9 +49,10 @@ impl Device {
     }
 
     /// UDP sockets, of which `addr` is the node's own address and port, for datagrams of `mtu`
-    /// bytes at most that are sent in trains of `train`. They reach this node itself as well.
-    pub const fn udp(addr: LinkAddr, mtu: u32, train: u16) -> Self {
-        Self { loopback: true, ..Self::new(addr, Capabilities::datagrams(mtu, train)) }
+    /// bytes at most that are sent in GSO batches of `gso_frames`. They reach this node itself as
+    /// well.
+    pub const fn udp(addr: LinkAddr, mtu: u32, gso_frames: u16) -> Self {
+        Self { loopback: true, ..Self::new(addr, Capabilities::datagrams(mtu, gso_frames)) }
     }
 
     /// The same with a window of `bytes`.
@@ -66,8 +67,8 @@ impl Device {
 pub struct Capabilities {
     /// Bytes after the Ethernet header that it takes, or of a datagram's payload.
     pub mtu: u32,
-    /// As [`Device::train`].
-    pub train: u16,
+    /// As [`Device::gso_frames`].
+    pub gso_frames: u16,
     /// As [`Device::window`].
     pub window: usize,
     /// Bytes of a packet before its network header: those of the Ethernet header, or none.
@@ -78,13 +79,13 @@ impl Capabilities {
     /// Returns those of an Ethernet device whose frames have `mtu` bytes at most after the Ethernet
     /// header.
     pub const fn ethernet(mtu: u32) -> Self {
-        Self { mtu, train: 1, window: Device::WINDOW, header: ETHERNET_LEN }
+        Self { mtu, gso_frames: 1, window: Device::WINDOW, header: ETHERNET_LEN }
     }
 
     /// Returns those of a datagram socket, for datagrams of `mtu` bytes at most that are sent in
-    /// trains of `train`.
-    pub const fn datagrams(mtu: u32, train: u16) -> Self {
-        Self { mtu, train, window: Device::WINDOW, header: 0 }
+    /// GSO batches of `gso_frames`.
+    pub const fn datagrams(mtu: u32, gso_frames: u16) -> Self {
+        Self { mtu, gso_frames, window: Device::WINDOW, header: 0 }
     }
 
     /// Returns the same with a window of `bytes`.

@@ -47,9 +47,9 @@ pub enum ConnError {
         /// How long we waited, if the reason was one that might have passed.
         waited: Option<Duration>,
     },
-    /// No way to the node is known.
+    /// No route to the node is known.
     NoRoute(NodeId),
-    /// A router on the way to the node has no usable way on to it.
+    /// A router on the path to the node has no usable route on to it.
     NoOnwardRoute {
         /// The node asked for.
         node: NodeId,
@@ -108,7 +108,7 @@ impl fmt::Display for ConnError {
             Self::TooLarge { waited, segment } => write!(
                 f,
                 "the peer answers, but segments of {segment} bytes have not got through to it for \
-                 {:.1} s: a link on the way may have a smaller MTU; state that with mtu= in \
+                 {:.1} s: a link on the path may have a smaller MTU; state that with mtu= in \
                  prphosts, at both ends",
                 waited.as_secs_f64()
             ),
@@ -120,12 +120,12 @@ impl fmt::Display for ConnError {
             }
             Self::NoRoute(node) => write!(
                 f,
-                "no route to node {node}: prphosts has no way there by a device this machine has"
+                "no route to node {node}: prphosts has no route there by a device this machine has"
             ),
             Self::NoOnwardRoute { node, router } => write!(
                 f,
-                "node {router}, a router on the way to node {node}, has no way on to it that is up: \
-                 `prp trace {node}` says why"
+                "node {router}, a router on the path to node {node}, has no route on to it that is \
+                 up: `prp trace {node}` says why"
             ),
             Self::ClassicPeer => f.write_str(
                 "the peer speaks only the classic protocol; allow classic peers or ask for detect",
@@ -187,7 +187,7 @@ impl core::error::Error for WriteError {}
 /// Why no request could be made at all.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum ConnectError {
-    /// No way to the node is known.
+    /// No route to the node is known.
     NoRoute(NodeId),
     /// The local and remote ends are those of a connection that exists.
     InUse,

@@ -46,7 +46,7 @@ pub struct Readiness {
     pub readable: bool,
     /// There is room again where a write had left little, or writing would fail at once.
     pub writable: bool,
-    /// The request was answered, one way or the other.
+    /// The request was answered, by yes or no.
     pub connected: bool,
     /// Everything written has been acknowledged, or never will be; for a caller that has asked by
     /// [`await_flushed`](crate::endpoint::Endpoint::await_flushed).

@@ -311,7 +311,7 @@ impl Flight {
         self.lost.iter().find_map(|seq| self.lost_at(*seq).map(|segment| (*seq, segment)))
     }
 
-    /// Has [`Self::next_lost`] find the first one at once: takes those out of its way that were
+    /// Has [`Self::next_lost`] find the first one at once: drops those before it that were
     /// acknowledged or received since.
     pub(crate) fn forget_found(&mut self) {
         while let Some(seq) = self.lost.front().copied()

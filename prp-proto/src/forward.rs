@@ -22,8 +22,8 @@ use crate::addr::{DeviceId, LinkAddr, NodeId};
 use crate::device::Device;
 use crate::route::{HopUse, NextHop, Route, RouteTable, UnusableHops};
 use crate::wire::{
-    CrcKey, DeviceName, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NoWay,
-    packet_header,
+    CrcKey, DeviceName, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head,
+    UnreachableCause, packet_header,
 };
 
 /// How frames leave: the device, and the headers in front of what came after the old ones.
@@ -70,13 +70,13 @@ pub struct FibEntry {
     pub back: bool,
 }
 
-/// A router's view: where frames go, and which ways are open.
+/// A router's view: where frames go, and which next hops are usable.
 #[derive(Debug)]
 pub struct Forwarder {
     ethertype: u16,
     routes: RouteTable,
     devices: Vec<Device>,
-    /// By [`DeviceId`], for those that are told why there is no way on.
+    /// By [`DeviceId`], for those that are told why there is no route on.
     names: Vec<DeviceName>,
     unusable: UnusableHops,
     stats: ForwardStats,
@@ -200,9 +200,9 @@ impl Forwarder {
         new
     }
 
-    /// Sets whether a device has a carrier; whether that is new.
-    pub fn set_carrier(&mut self, device: DeviceId, carrier: bool) -> bool {
-        let new = self.unusable.set_device_usable(device, carrier);
+    /// Sets whether a device has a link; whether that is new.
+    pub fn set_link_up(&mut self, device: DeviceId, link_up: bool) -> bool {
+        let new = self.unusable.set_device_usable(device, link_up);
         self.revision += u64::from(new);
         new
     }
@@ -303,16 +303,16 @@ impl Forwarder {
         found.copied().ok_or(ForwardDrop::AllDown)
     }
 
-    /// Why there is no usable way to `node`, where [`Self::next_hop`] finds none.
-    pub fn no_way(&self, node: NodeId) -> NoWay {
+    /// Why there is no usable route to `node`, where [`Self::next_hop`] finds none.
+    pub fn unreachable_cause(&self, node: NodeId) -> UnreachableCause {
         let Some(best) = self.routes.lookup(node).next_hops().first() else {
-            return NoWay::NoRoute;
+            return UnreachableCause::NoRoute;
         };
         if self.unusable.is_device_usable(best.device) {
-            return NoWay::RouterDown(best.node);
+            return UnreachableCause::RouterDown(best.node);
         }
         let name = self.names.get(usize::from(best.device.0));
-        NoWay::DeviceDown(name.copied().unwrap_or_default())
+        UnreachableCause::DeviceDown(name.copied().unwrap_or_default())
     }
 
     /// What becomes of well-formed frames for `node` from their right sources, whatever else they

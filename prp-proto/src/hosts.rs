@@ -1,4 +1,4 @@
-//! prphosts: which node is where, and by which way it is reached (SPEC PRP-HOSTS).
+//! prphosts: which node is where, and by which next hops it is reached (SPEC PRP-HOSTS).
 //!
 //! Text, one line a node; `#` begins a comment anywhere:
 //!
@@ -6,7 +6,7 @@
 //! # node  hardware address     device   names and options
 //! 1       02:00:00:00:00:01    eth0     alpha
 //! 2       02:00:00:00:00:02    eth0     beta  b.cluster  mtu=9000
-//! 7       02:00:00:00:00:02    eth0     gamma     # the paper's way: behind beta's address
+//! 7       02:00:00:00:00:02    eth0     gamma     # as in the paper: behind beta's address
 //! 8       via 2                         delta     # the same, by node
 //! 9       via 2 metric 10, via 3 metric 20  epsilon    # backup next hop
 //! ```
@@ -64,7 +64,7 @@ pub const MAX_FILE: usize = 64 << 20;
 pub const MIN_MTU: u16 =
     (wire::NETWORK_LEN + wire::TRANSPORT_LEN + wire::MAX_CONTROL_LEN + wire::CRC_LEN) as u16;
 
-/// What the UDP carrier is called among devices: no line of prphosts may name a device so.
+/// What the UDP underlay is called among devices: no line of prphosts may name a device so.
 pub const UDP_DEVICE: &str = "udp";
 
 /// What Unix sockets are called among devices: no line of prphosts may name a device so.

@@ -6,8 +6,8 @@
 //! `SPEC.md` beside this crate is the specification; clauses are cited as `PRP-…`.
 //!
 //! From the wire up: [`addr`], [`seq`] and [`time`] are the vocabulary, [`wire`] the formats,
-//! [`device`] says what carries packets, [`hosts`] and [`route`] are the nodes and the ways to
-//! them, [`forward`] what a router does, [`state`] the four states, and [`endpoint`] all
+//! [`device`] says what carries packets, [`hosts`] and [`route`] are the nodes and the next hops
+//! to them, [`forward`] what a router does, [`state`] the four states, and [`endpoint`] all
 //! connections of one node in one process. [`config`], [`error`], [`event`] and [`stats`] are what
 //! passes between an endpoint and its driver beside packets.
 //!

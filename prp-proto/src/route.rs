@@ -166,7 +166,7 @@ impl RouteTable {
         all
     }
 
-    /// Whether some node can be reached in more than one way.
+    /// Whether some node can be reached by more than one route.
     pub const fn has_choice(&self) -> bool {
         self.choice
     }
@@ -196,7 +196,7 @@ impl fmt::Display for NoRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unknown => "prphosts has no line for it",
-            Self::Ourselves => "all ways in prphosts lead through this machine itself",
+            Self::Ourselves => "all next hops in prphosts lead through this machine itself",
             Self::DeviceMissing => "this machine has none of the devices prphosts names for it",
         })
     }

@@ -7,7 +7,7 @@
 use core::fmt;
 use core::ops::{Add, AddAssign};
 
-/// A segment number: wrapping 32 bits, ordered by the shorter way round the circle.
+/// A segment number: wrapping 32 bits, ordered by the shorter arc of the circle.
 #[derive(Copy, Clone, Eq, PartialEq, Hash, Default)]
 pub struct Seq(u32);
 

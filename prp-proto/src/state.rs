@@ -1,5 +1,5 @@
-//! The four states of the paper and every way between them (paper section 2.4; SPEC PRP-STATE-1 to
-//! 3).
+//! The four states of the paper and every transition between them (paper section 2.4; SPEC
+//! PRP-STATE-1 to 3).
 //!
 //! ```text
 //!             Listen                         Request

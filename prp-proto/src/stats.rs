@@ -58,7 +58,7 @@ drop_reasons! {
     Refused = "refused",
     /// Data for a direction the application has closed.
     Closed = "closed",
-    /// The cluster key's tag is wrong: no member made the frame, or it was changed on its way.
+    /// The cluster key's tag is wrong: no member made the frame, or it was changed in transit.
     BadTag = "bad_tag",
     /// A frame of a connection with a key that has come before, or is too old.
     Replayed = "replayed",
@@ -127,7 +127,7 @@ pub struct ConnStats {
     /// Times a segment had to wait for the congestion controller's pace.
     pub blocked_by_pace: u64,
     /// Times a segment had to wait because all connections to the same node together had as much
-    /// under way as they may have.
+    /// in flight as they may have.
     pub blocked_by_share: u64,
     /// Times the end of a write, shorter than a segment, waited for the next write to join it.
     pub blocked_by_short_end: u64,

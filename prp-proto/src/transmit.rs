@@ -1,8 +1,8 @@
-//! Frames and datagrams on their way out.
+//! Frames and datagrams that are to be sent.
 //!
 //! The payload of a frame stays where it lies until the device takes it. A datagram is whole here,
-//! and the next one follows it: the kernel takes a train of them in one piece, where hundreds of
-//! pieces cost it more than the copy here does.
+//! and the next one follows it: the kernel takes a GSO batch of them in one piece, where hundreds
+//! of pieces cost it more than the copy here does.
 
 use alloc::vec::Vec;
 
@@ -21,7 +21,7 @@ pub(crate) struct Path {
     pub(crate) device: DeviceId,
     /// Our address on the device.
     pub(crate) own: LinkAddr,
-    /// The next hop's, on the same carrier.
+    /// The next hop's, on the same underlay.
     pub(crate) to: LinkAddr,
     pub(crate) ethertype: u16,
     pub(crate) src: NodeId,

@@ -13,33 +13,33 @@ mod control;
 mod crc;
 mod ethernet;
 mod frame;
+mod gso_probe;
 mod liveness;
 mod network;
-mod no_way;
 mod node;
 mod options;
 mod part;
 mod pretty;
 mod reader;
 mod reset;
-mod train_test;
 mod transport;
+mod unreachable_cause;
 
 pub use control::{AckBlock, Bitmap, Control, Echo, MAX_BITMAP_WORDS, MAX_CONTROL_LEN};
 pub(crate) use crc::checksum_of_bits;
 pub use crc::{CrcKey, checksum, packet_header};
 pub use ethernet::{EthernetHeader, ethernet_source};
 pub use frame::{Frame, FrameError, Head};
+pub use gso_probe::GsoProbe;
 pub use liveness::LivenessBlock;
 pub use network::NetworkHeader;
-pub use no_way::{DeviceName, NoWay};
 pub use node::{NodeBlock, NodeKind, sealed, sealed_by};
 pub use options::{Offer, OfferError, Reliability, ReliabilitySet, VERSION};
 pub use part::Part;
 pub use pretty::{Pretty, SealedFrame};
 pub use reset::{ResetBlock, ResetReason};
-pub use train_test::TrainTest;
 pub use transport::{Flags, TransportHeader};
+pub use unreachable_cause::{DeviceName, UnreachableCause};
 
 /// The EtherType of PRP frames unless prphosts says otherwise: IEEE 802 local experimental 1
 /// (SPEC PRP-FRAME-1).
@@ -54,7 +54,7 @@ pub const NETWORK_LEN: usize = 4;
 pub const TRANSPORT_LEN: usize = 12;
 /// Bytes before the payload.
 pub const HEADER_LEN: usize = ETHERNET_LEN + NETWORK_LEN + TRANSPORT_LEN;
-/// Bytes of the headers that go over every carrier: those behind Ethernet's.
+/// Bytes of the headers that go over every underlay: those behind Ethernet's.
 pub const PACKET_HEADER_LEN: usize = NETWORK_LEN + TRANSPORT_LEN;
 /// Bytes of the negotiated CRC-32 trailer.
 pub const CRC_LEN: usize = 4;

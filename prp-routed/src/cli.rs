@@ -89,7 +89,7 @@ struct CheckArgs {
     #[command(flatten)]
     sources: ConfigSources,
     /// In place of this node's prphosts check those of all nodes, prphosts.NODE or NODE/prphosts in
-    /// this folder: loops, missing next hops, nodes that are not reached, other ways back than
+    /// this folder: loops, missing next hops, nodes that are not reached, other routes back than
     /// there
     #[arg(long, value_name = "DIR", conflicts_with_all = ["hosts", "node"])]
     all: Option<PathBuf>,

@@ -17,7 +17,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
-use prp_device::{Carrier, CpuContention};
+use prp_device::{CpuContention, LinkStates};
 use prp_node::{DownHop, DownHops, limits};
 use prp_proto::addr::DeviceId;
 use prp_proto::hosts::renamed;
@@ -53,7 +53,7 @@ pub struct Daemon {
     router: Router,
     /// What to poll for each link.
     poll_fds: Vec<OwnedFd>,
-    carrier: Carrier,
+    link_states: LinkStates,
     neighbours: Neighbours,
     rate_meter: RateMeter,
     contention: CpuContention,
@@ -65,8 +65,8 @@ pub struct Daemon {
     loader: Loader,
     key: KeyFollower,
     manager: ServiceManager,
-    /// A device has found or lost its carrier.
-    carrier_news: bool,
+    /// A device has found or lost its link.
+    link_news: bool,
     /// What was last found to keep devices of prphosts from use.
     troubles: Vec<String>,
     reloads: u64,
@@ -157,10 +157,10 @@ impl Daemon {
     /// Probes in and out, and what follows from them and from time.
     fn update_neighbours(&mut self, now: Instant) {
         let due = self.neighbours.next_timeout().is_some_and(|at| at <= now);
-        if !due && self.router.probes.is_empty() && !self.carrier_news {
+        if !due && self.router.probes.is_empty() && !self.link_news {
             return;
         }
-        self.carrier_news = false;
+        self.link_news = false;
         for probe in std::mem::take(&mut self.router.probes) {
             let forwarder = &mut self.router.forwarder;
             let is_asked = |node| forwarder.keyring_for(node).is_some();
@@ -203,7 +203,7 @@ impl Daemon {
     /// What prphosts calls the device of `link`: as when it was opened, unless it is called
     /// otherwise by now.
     fn name_in_force(&self, link: &Link) -> String {
-        let by_now = link.state.and_then(|state| self.carrier.name(state.index));
+        let by_now = link.state.and_then(|state| self.link_states.name(state.index));
         let is_named = |name: &String| self.table.file.hosts().devices().any(|named| named == name);
         let by_now = by_now.map(|now| renamed(link.name(), now)).filter(is_named);
         by_now.unwrap_or_else(|| link.name().to_owned())
@@ -231,7 +231,7 @@ impl Daemon {
         fds.push(PollFd::new(self.signals.as_fd(), read));
         fds.push(PollFd::new(self.loader.eventfd(), read));
         fds.push(PollFd::new(self.key.eventfd(), read));
-        fds.push(PollFd::new(self.carrier.as_fd(), read));
+        fds.push(PollFd::new(self.link_states.as_fd(), read));
         fds.push(PollFd::new(self.service.eventfd(), read));
         match ppoll(&mut fds, timeout.map(TimeSpec::from_duration), None) {
             Ok(_) | Err(Errno::EINTR) => {}
@@ -261,8 +261,8 @@ impl Daemon {
                 _ => return Ok(true),
             }
         }
-        if self.carrier.read()? {
-            self.carrier_news = true;
+        if self.link_states.read()? {
+            self.link_news = true;
             self.devices_changed();
         }
         while let Some((table, requests)) = self.loader.take() {

@@ -52,12 +52,12 @@ pub enum Kernel {
     /// It has none, and why.
     Denied(String),
     /// It forwards.
-    Works(FastPath),
+    Works(KernelPath),
 }
 
 /// What it takes.
 #[derive(Debug)]
-pub struct FastPath {
+pub struct KernelPath {
     words: SharedWords,
     layout: Layout,
     /// By [`DeviceId`].
@@ -90,7 +90,7 @@ impl Kernel {
         if wanted == KernelForwarding::Off {
             return Ok(Self::Off);
         }
-        match FastPath::start(forwarder, links) {
+        match KernelPath::start(forwarder, links) {
             Ok(mut path) => {
                 path.follow(forwarder, links);
                 Ok(Self::Works(path))
@@ -120,7 +120,7 @@ impl Kernel {
         }
     }
 
-    /// Devices may have lost their carrier, been removed and made again, or take other frames than
+    /// Devices may have lost their link, been removed and made again, or take other frames than
     /// before.
     pub fn devices_changed(&mut self) {
         if let Self::Works(path) = self {
@@ -170,7 +170,7 @@ impl Kernel {
     }
 }
 
-impl FastPath {
+impl KernelPath {
     fn start(forwarder: &Forwarder, links: &[Link]) -> io::Result<Self> {
         let routes = forwarder.routes();
         let layout = Layout::for_cluster(routes.highest(), routes.neighbours().len());

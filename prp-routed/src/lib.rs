@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | [`settings`] | what `prp-routed.toml` and the command line say |
 //! | [`table`] | a reading of prphosts, and how it differs from another |
-//! | [`link`], [`batch`] | a device with its queue, frames on their way to it |
+//! | [`link`], [`batch`] | a device with its queue, frames in transit to it |
 //! | [`rate_meter`] | whether bytes pour in, so that frames may gather |
 //! | [`router`] | links and decision together: one iteration of work |
 //! | [`kernel`] | the part that the kernel forwards by itself |

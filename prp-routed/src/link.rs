@@ -63,7 +63,7 @@ impl Link {
         &self.name
     }
 
-    /// Whether its device is up and has a carrier. A link that is no device is taken to have one.
+    /// Whether its device is up and has a link. A link that is no device is taken to have one.
     pub fn is_up(&self) -> bool {
         self.io.udp().is_some() || self.state.is_some_and(|state| state.up)
     }
@@ -115,7 +115,7 @@ impl Link {
         queue.flush(io.as_mut(), BATCH, |sent, refused| counters.note(sent, refused, stats))
     }
 
-    /// Sends until the device takes no more; how many frames are gone, one way or the other.
+    /// Sends until the device takes no more; how many frames are gone, sent or refused.
     fn send_some(&mut self, pieces: &[FrameParts<'_>], stats: &mut ForwardStats) -> usize {
         let mut at = 0;
         while at < pieces.len() {

@@ -1,4 +1,4 @@
-//! The neighbours frames are sent to, and whether they may be used: carrier, liveness, and a pause
+//! The neighbours frames are sent to, and whether they may be used: link, liveness, and a pause
 //! before one that was dead is used again.
 
 use std::collections::HashSet;
@@ -204,13 +204,13 @@ impl Neighbours {
         Ok(())
     }
 
-    /// Lets time and carriers act on `forwarder`. Gives the probes that are due to `send`, and the
+    /// Lets time and links act on `forwarder`. Gives the probes that are due to `send`, and the
     /// neighbours whose use has changed to `changed`.
     pub fn poll(
         &mut self,
         now: Instant,
         forwarder: &mut Forwarder,
-        carrier: impl Fn(DeviceId) -> bool,
+        link_up: impl Fn(DeviceId) -> bool,
         mut send: impl FnMut(Probe),
         mut changed: impl FnMut(&Neighbour),
     ) {
@@ -237,13 +237,13 @@ impl Neighbours {
                 (neighbour.has_been_up, neighbour.has_stopped) = (false, false);
             }
             let before = neighbour.usable;
-            let carrier = carrier(device);
-            neighbour.judge(now, carrier, settings.hold);
+            let link_up = link_up(device);
+            neighbour.judge(now, link_up, settings.hold);
             if neighbour.usable != before {
                 neighbour.changes += 1;
                 changed(neighbour);
             }
-            forwarder.set_carrier(device, carrier);
+            forwarder.set_link_up(device, link_up);
             forwarder.set_use(device, addr, neighbour.hop_use());
         }
     }
@@ -290,7 +290,7 @@ impl Neighbour {
         self.session.as_ref().map(|session| session.state().name())
     }
 
-    /// The frames that it is sent while its device has a carrier.
+    /// The frames that it is sent while its device has a link.
     pub fn hop_use(&self) -> HopUse {
         match (self.usable, self.has_stopped) {
             (true, _) => HopUse::All,
@@ -299,9 +299,9 @@ impl Neighbour {
         }
     }
 
-    fn judge(&mut self, now: Instant, carrier: bool, hold: Duration) {
+    fn judge(&mut self, now: Instant, link_up: bool, hold: Duration) {
         let state = self.session.as_ref().map(Session::state);
-        let has_failed = !carrier || self.has_been_up && state == Some(LivenessState::Down);
+        let has_failed = !link_up || self.has_been_up && state == Some(LivenessState::Down);
         // Nothing but its own frames are for one by which no other node is reached.
         if has_failed || self.has_stopped && self.routes {
             // That a router has stopped is no failure: there is no pause before it is used again.

@@ -141,7 +141,7 @@ pub struct RouteLine {
     pub route: RouteKind,
     /// Next hops, best first.
     pub next_hops: Vec<Hop>,
-    /// Why there are none, where there is no way.
+    /// Why there are none, where there is no route.
     pub why: Option<String>,
 }
 
@@ -157,7 +157,7 @@ pub enum RouteKind {
     None,
 }
 
-/// A next hop. Prints as prphosts has ways.
+/// A next hop. Prints as in prphosts.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Hop {
     /// The neighbour.
@@ -168,7 +168,7 @@ pub struct Hop {
     pub device: String,
     /// Lower is better.
     pub metric: u32,
-    /// The largest Ethernet payload prphosts allows on this way, if it says so.
+    /// The largest Ethernet payload prphosts allows by this next hop, if it says so.
     pub mtu: Option<u32>,
 }
 
@@ -196,8 +196,8 @@ pub struct NeighbourLine {
     pub mac: String,
     /// Whether frames are sent to it.
     pub usable: bool,
-    /// Whether the device has a carrier.
-    pub carrier: bool,
+    /// Whether the device has a link.
+    pub link_up: bool,
     /// The state of our session with its router, if it is probed.
     pub liveness: Option<&'static str>,
     /// Whether other nodes are reached by it.
@@ -292,7 +292,7 @@ pub fn oversized(stats: &ForwardStats) -> Option<String> {
     (frames > 0).then(|| {
         format!(
             "{frames} frames were larger than the MTU of their next link; state the least MTU of \
-             the way with mtu= in prphosts of both ends"
+             the path with mtu= in prphosts of both ends"
         )
     })
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 
-use prp_device::{Carrier, PacketDevice, Received, UdpDevice, Underlay, interfaces};
+use prp_device::{LinkStates, PacketDevice, Received, UdpDevice, Underlay, interfaces};
 use prp_node::OwnerProbe;
 use prp_proto::addr::{DeviceId, LinkAddr, MacAddr, Port, StationAddr};
 use prp_proto::device::Device;
@@ -203,10 +203,14 @@ impl Router {
         }
     }
 
-    /// Devices may have been removed and made again, or have changed, as `carrier` says. One that
-    /// has come in the place of another is that one made again if it has its address, or `is_own`
-    /// says that prphosts gives it that address.
-    pub fn devices_changed(&mut self, carrier: &Carrier, is_own: impl Fn(&str, MacAddr) -> bool) {
+    /// Devices may have been removed and made again, or have changed, as `link_states` says. One
+    /// that has come in the place of another is that one made again if it has its address, or
+    /// `is_own` says that prphosts gives it that address.
+    pub fn devices_changed(
+        &mut self,
+        link_states: &LinkStates,
+        is_own: impl Fn(&str, MacAddr) -> bool,
+    ) {
         for (at, link) in self.links.iter_mut().enumerate() {
             let id = DeviceId(at as u16);
             if let Some(udp) = link.io.udp_mut()
@@ -221,7 +225,7 @@ impl Router {
             let name = link.name().to_owned();
             let Some(kernel) = link.io.ethernet() else { continue };
             let is_meant = |mac| had == Some(mac) || is_own(&name, mac);
-            link.state = carrier.follow(kernel, &name, is_meant);
+            link.state = link_states.follow(kernel, &name, is_meant);
             let Some(state) = link.state else { continue };
             let mtu = state.mtu.min(fits);
             let device = Device::ethernet(state.mac, mtu);
@@ -275,7 +279,7 @@ impl Router {
         if inside.peek().is_none() {
             return;
         }
-        // The way from the node to itself, which a router has no other use for.
+        // The path from the node to itself, which a router has no other use for.
         let ethertype = self.forwarder.ethertype();
         let found = interfaces().into_iter().find(|i| i.loopback);
         let Some(Ok(mut device)) = found.map(|i| PacketDevice::open(&i, ethertype)) else { return };

@@ -223,7 +223,7 @@ mod tests {
             std::net::TcpListener::bind("127.0.0.1:0")?;
             io::Result::Ok(file)
         });
-        let status = String::from_utf8(done.expect("nothing is in its way")).expect("text");
+        let status = String::from_utf8(done.expect("nothing hinders it")).expect("text");
         assert!(status.contains("Seccomp:\t"), "{status}");
     }
 }

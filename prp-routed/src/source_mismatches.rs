@@ -80,14 +80,14 @@ impl SourceMismatch {
                 );
             }
             _ if table.file.hosts().entry(node).is_none() => format!("{file} has no line for it"),
-            Route::NoRoute(_) => format!("{file} has no way to it"),
+            Route::NoRoute(_) => format!("{file} has no route to it"),
             Route::Via(_) => {
                 let hops = table.hops(node);
                 let hops = hops.iter().take(MAX_HOPS).map(|hop| expected(hop, node, device));
                 format!("{file} says {}", hops.collect::<Vec<_>>().join(" or "))
             }
         };
-        let end = if is_udp { ", or what translates addresses on the way" } else { "" };
+        let end = if is_udp { ", or what translates addresses on the path" } else { "" };
         format!(
             "frames of node {title} come from {from}{place}, {expected}; correct the file here or \
              there{end} (`prp hosts check --all DIR` compares files)"

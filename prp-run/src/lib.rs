@@ -13,4 +13,4 @@ mod settings;
 pub use mapping::{BELL, FAMILY, Mapping, Network, OWN_ONLY, OWN_ONLY_IP6, PRP_ONLY, PRP_ONLY_IP6};
 pub use message::{Answer, NAME_MAX, Request, RequestKind, TOKEN_SIZE};
 pub use pair_name::PairName;
-pub use settings::{Carriers, Settings, VARIABLE};
+pub use settings::{Protocols, Settings, VARIABLE};

@@ -11,7 +11,7 @@ pub const VARIABLE: &str = "PRP_RUN";
 
 /// What a listener at all addresses serves.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub enum Carriers {
+pub enum Protocols {
     /// TCP and PRP.
     Both,
     /// PRP only.
@@ -34,7 +34,7 @@ pub struct Settings {
     /// Which addresses stand for nodes.
     pub mapping: Mapping,
     /// What listeners serve.
-    pub listen: Carriers,
+    pub listen: Protocols,
     /// No connection to a node may go over TCP.
     pub is_required: bool,
     /// Connections of TCP are counted as well.
@@ -63,9 +63,9 @@ impl fmt::Display for Settings {
         }
         let Self { user, node, mapping, listen, .. } = self;
         let listen = match listen {
-            Carriers::Both => "both",
-            Carriers::Prp => "prp",
-            Carriers::Tcp => "tcp",
+            Protocols::Both => "both",
+            Protocols::Prp => "prp",
+            Protocols::Tcp => "tcp",
         };
         let (network, loopback) = (mapping.network, mapping.loopback.unwrap_or(0));
         write!(f, ",{user},{node},{network},{loopback},{listen}")?;
@@ -98,9 +98,9 @@ impl FromStr for Settings {
         let loopback = next()?.parse().map_err(drop)?;
         let mapping = Mapping { network, loopback: Some(loopback).filter(|node| *node != 0) };
         let listen = match next()? {
-            "both" => Carriers::Both,
-            "prp" => Carriers::Prp,
-            "tcp" => Carriers::Tcp,
+            "both" => Protocols::Both,
+            "prp" => Protocols::Prp,
+            "tcp" => Protocols::Tcp,
             _ => return Err(()),
         };
         let is_required = next()? == "1";
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn settings__read_back() {
-        for listen in [Carriers::Both, Carriers::Prp, Carriers::Tcp] {
+        for listen in [Protocols::Both, Protocols::Prp, Protocols::Tcp] {
             let settings = Settings {
                 session: 0x12_3456_789a,
                 token: std::array::from_fn(|at| 7 * at as u8),
@@ -137,7 +137,7 @@ mod tests {
                 listen,
                 is_required: true,
                 is_reported: false,
-                is_tcp_carried: listen != Carriers::Tcp,
+                is_tcp_carried: listen != Protocols::Tcp,
             };
             assert_eq!(settings.to_string().parse(), Ok(settings));
             assert_eq!(&settings.socket_name(), b"prp-run/000000123456789a");

@@ -12,7 +12,7 @@ use prp_proto::wire::{Reliability, ReliabilitySet};
 use crate::hosts;
 use crate::link::{Impairment, LinkConfig, QueueLimit};
 use crate::plan::{
-    Carrier, Closing, FlowPlan, Item, ListenPlan, NodePlan, Plan, ReadCall, Reading, Script,
+    Closing, FlowPlan, Item, ListenPlan, NodePlan, Plan, ReadCall, Reading, Script, Underlay,
     Writing,
 };
 use crate::rng::{Purpose, SimRng};
@@ -49,7 +49,7 @@ pub struct Experiment {
     pub delay: Duration,
     /// What may wait in front of the receiver's cable.
     pub queue: QueueLimit,
-    /// Frames in a million that get lost at random, each way.
+    /// Frames in a million that get lost at random, in each direction.
     pub loss: u32,
     /// Not counted: slow start and its losses.
     pub warm_up: Duration,
@@ -153,7 +153,7 @@ impl Experiment {
         Plan {
             seed: self.seed,
             topology,
-            carrier: Carrier::Ethernet,
+            underlay: Underlay::Ethernet,
             links,
             learning: false,
             nodes,

@@ -10,7 +10,7 @@ use crate::datagram;
 use crate::rng::SimRng;
 use crate::topology::{Neighbour, Topology, VertexIndex, mac, node_id};
 
-/// What a node's file says beside the ways.
+/// What a node's file says beside the next hops.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub struct Style {
     /// `mtu=` for every node.
@@ -19,9 +19,9 @@ pub struct Style {
     pub udp: bool,
 }
 
-/// The prphosts text of `node`. Every neighbour from which the rest of the way does not lead back
+/// The prphosts text of `node`. Every neighbour from which the rest of the path does not lead back
 /// is a next hop, the nearest first, so that the strict source check (SPEC PRP-NET-3) accepts
-/// whichever way the answer takes. Far nodes are written by hardware address, the paper's way, or
+/// whichever path the answer takes. Far nodes are written by hardware address, as in the paper, or
 /// by `via`, as `rng` has it.
 pub fn text(topology: &Topology, node: usize, style: Style, rng: &mut SimRng) -> String {
     let behind: Vec<NodesBehind> = topology
@@ -29,7 +29,7 @@ pub fn text(topology: &Topology, node: usize, style: Style, rng: &mut SimRng) ->
         .into_iter()
         .map(|neighbour| NodesBehind::new(topology, node, neighbour))
         .collect();
-    let mut out = String::from("# node, ways, name\n");
+    let mut out = String::from("# node, next hops, name\n");
     for target in 0..topology.nodes() {
         let routes = if style.udp {
             vec![format!("udp:{}", datagram::ip(target))]
@@ -59,7 +59,7 @@ struct NodesBehind {
 impl NodesBehind {
     fn new(topology: &Topology, node: usize, neighbour: Neighbour) -> Self {
         let hops = if topology.switches() > 0 {
-            // On a switch every node is next to every other: other neighbours are no way.
+            // On a switch every node is next to every other: other neighbours are no next hops.
             BTreeMap::from([(neighbour.node, 0)])
         } else {
             topology.distances(neighbour.node, Some(node))
@@ -107,7 +107,7 @@ mod tests {
     }
 
     /// Every shape: frames reach every node along best hops in the least number of steps, and every
-    /// node on the way takes them for genuine.
+    /// node on the path takes them for genuine.
     #[test]
     fn text__leads_everywhere_by_routes_that_pass_the_source_check() {
         let shapes =

@@ -1,7 +1,7 @@
 //! Whole networks of PRP nodes in virtual time.
 //!
 //! A run is a network of real [`prp_proto::endpoint::Endpoint`]s, joined by simulated cables,
-//! switches and routers, with applications that talk over it and faults that get in their way. One
+//! switches and routers, with applications that talk over it and faults that disturb them. One
 //! seed decides all of it: [`scenario::plan`] makes a [`plan::Plan`] of the seed,
 //! [`simulation::run`] runs the plan, and two runs of one seed are the same to the last bit. While
 //! it runs and when it is over, the rules of `oracle` must hold: what is delivered is what was

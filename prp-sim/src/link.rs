@@ -48,11 +48,11 @@ impl Impairment {
     }
 }
 
-/// What a link makes of datagrams that are sent as a train (SPEC PRP-UDP-6).
+/// What a link makes of datagrams that are sent as a GSO batch (SPEC PRP-UDP-6).
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
-pub enum Trains {
-    /// It carries a train in one piece, as virtual links do: one place in the queue, one fate, and
-    /// all datagrams arrive at the same time.
+pub enum GsoBatches {
+    /// It carries a GSO batch in one piece, as virtual links do: one place in the queue, one fate,
+    /// and all datagrams arrive at the same time.
     Whole,
     /// The sender's device cuts it, so that each datagram is on the link by itself. The receiver's
     /// device joins those that come in order, and passes them on with the last.
@@ -73,8 +73,8 @@ pub struct LinkConfig {
     /// When it begins to drop longer frames, without a report, and the most bytes after the
     /// Ethernet header from then on.
     pub shrinks: Option<(Instant, u32)>,
-    /// What it makes of trains of datagrams.
-    pub trains: Trains,
+    /// What it makes of GSO batches.
+    pub gso_batches: GsoBatches,
     /// What it does to frames until it is healed.
     pub impairment: Impairment,
     /// When it is down: from, until. Healing does not shorten these.
@@ -92,7 +92,7 @@ impl Default for LinkConfig {
             queue: QueueLimit::Frames(1000),
             mtu: 1500,
             shrinks: None,
-            trains: Trains::Cut,
+            gso_batches: GsoBatches::Cut,
             impairment: Impairment::default(),
             outages: Vec::new(),
             healed: Instant::ZERO,
@@ -183,21 +183,21 @@ impl Link {
         self.carry(now, &mut [frame], rng, &mut arrive)
     }
 
-    /// Puts the datagrams of `train` on the link; `arrive` is called for every copy that will
+    /// Puts the datagrams of `gso_batch` on the link; `arrive` is called for every copy that will
     /// arrive, with the time. What becomes of each.
-    pub(crate) fn transmit_train(
+    pub(crate) fn transmit_gso_batch(
         &mut self,
         now: Instant,
-        mut train: Vec<Vec<u8>>,
+        mut gso_batch: Vec<Vec<u8>>,
         rng: &mut SimRng,
         mut arrive: impl FnMut(Instant, Vec<u8>),
     ) -> Vec<Fate> {
-        if self.config.trains == Trains::Whole {
-            let count = train.len();
-            return vec![self.carry(now, &mut train, rng, &mut arrive); count];
+        if self.config.gso_batches == GsoBatches::Whole {
+            let count = gso_batch.len();
+            return vec![self.carry(now, &mut gso_batch, rng, &mut arrive); count];
         }
         let (mut fates, mut joined, mut last) = (Vec::new(), Vec::new(), now);
-        for datagram in train {
+        for datagram in gso_batch {
             let mut came = Vec::new();
             let fate = self.transmit(now, datagram, rng, |at, datagram| came.push((at, datagram)));
             if fate == Fate::Sent {
@@ -271,7 +271,7 @@ impl Link {
         shrunk.map_or(self.config.mtu, |(_, mtu)| mtu)
     }
 
-    /// Frames waiting or on their way in.
+    /// Frames waiting or being taken in.
     pub(crate) fn waiting(&mut self, now: Instant) -> usize {
         self.settle(now);
         self.queued.len()

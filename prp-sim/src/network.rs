@@ -84,26 +84,28 @@ impl Network {
         ctx.recorder.frame(now, from.vertex, to.vertex, seen, fate);
     }
 
-    /// Puts datagrams on the link at `from` that were sent as a train.
-    pub(crate) fn send_train(
+    /// Puts datagrams on the link at `from` that were sent as a GSO batch.
+    pub(crate) fn send_gso_batch(
         &mut self,
         now: Instant,
         from: PortRef,
-        train: Vec<Vec<u8>>,
+        gso_batch: Vec<Vec<u8>>,
         ctx: &mut Ctx<'_>,
     ) {
         let at = index(self.nodes, from.vertex);
         let Some(link_end) = self.link_ends.get_mut(at).and_then(|ports| ports.get_mut(from.port))
         else {
-            train.into_iter().for_each(|datagram| self.send(now, from, datagram, ctx));
+            gso_batch.into_iter().for_each(|datagram| self.send(now, from, datagram, ctx));
             return;
         };
-        let seen: Vec<_> = train.iter().map(|datagram| ctx.recorder.summarize(datagram)).collect();
+        let seen: Vec<_> =
+            gso_batch.iter().map(|datagram| ctx.recorder.summarize(datagram)).collect();
         let to = link_end.to;
-        let fates = link_end.link.transmit_train(now, train, &mut self.rng, |when, frame| {
-            ctx.tally.in_flight += 1;
-            ctx.queue.push(when, SimEvent::Arrive { at: to, frame });
-        });
+        let fates =
+            link_end.link.transmit_gso_batch(now, gso_batch, &mut self.rng, |when, frame| {
+                ctx.tally.in_flight += 1;
+                ctx.queue.push(when, SimEvent::Arrive { at: to, frame });
+            });
         for (seen, fate) in seen.into_iter().zip(fates) {
             ctx.tally.fates[fate as usize] += 1;
             ctx.recorder.frame(now, from.vertex, to.vertex, seen, fate);

@@ -17,7 +17,7 @@ use prp_proto::{TransmitBatch, wire};
 
 use crate::datagram;
 use crate::link::QueueLimit;
-use crate::plan::{Carrier, NodePlan, Plan};
+use crate::plan::{NodePlan, Plan, Underlay};
 use crate::topology::{PortRef, VertexIndex, mac, node_id};
 use crate::world::{SimEvent, World};
 use apps::Apps;
@@ -29,11 +29,11 @@ const BATCH_FRAMES: usize = 32;
 /// Bytes of a batch of frames.
 const BATCH_BYTES: usize = 128 * 1024;
 
-/// Bytes that a train of datagrams has at most.
-const TRAIN_BYTES: usize = 65_507;
+/// Bytes that a GSO batch of datagrams has at most.
+const GSO_BATCH_BYTES: usize = 65_507;
 
-/// Datagrams that a train has at most.
-const TRAIN_DATAGRAMS: usize = 64;
+/// Datagrams that a GSO batch has at most.
+const GSO_BATCH_DATAGRAMS: usize = 64;
 
 /// The UDP sockets, where packets travel in datagrams: no node has more than one link then.
 const UDP: DeviceId = DeviceId(0);
@@ -46,7 +46,7 @@ const ROUNDS: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Node {
     index: usize,
-    carrier: Carrier,
+    underlay: Underlay,
     plan: NodePlan,
     pub(crate) endpoint: Endpoint,
     /// What becomes of frames for other nodes; routes and devices, too.
@@ -76,22 +76,22 @@ impl Node {
         let routes = RouteTable::build(&hosts, node_id(index), device_of);
         let mut devices = Vec::new();
         while let Some(config) = world.network.config(index, devices.len()) {
-            devices.push(match plan.carrier {
-                Carrier::Ethernet => Device::ethernet(mac(index, devices.len()), config.mtu),
-                Carrier::Udp => udp_device(index, config.mtu),
+            devices.push(match plan.underlay {
+                Underlay::Ethernet => Device::ethernet(mac(index, devices.len()), config.mtu),
+                Underlay::Udp => udp_device(index, config.mtu),
             });
         }
-        if plan.carrier == Carrier::Ethernet {
+        if plan.underlay == Underlay::Ethernet {
             devices.push(Device::loopback(65536));
         }
-        // Its trains as well.
-        let most = devices.iter().map(|device| usize::from(device.train)).max();
+        // Its GSO batches as well.
+        let most = devices.iter().map(|device| usize::from(device.gso_frames)).max();
         let batch_frames = most.unwrap_or(1).max(BATCH_FRAMES);
         let forwarder = Forwarder::new(wire::ETHERTYPE, routes, devices);
         let endpoint = endpoint(&forwarder, world.seeds.seed());
         Self {
             index,
-            carrier: plan.carrier,
+            underlay: plan.underlay,
             plan: node_plan,
             endpoint,
             forwarder,
@@ -187,12 +187,12 @@ impl Node {
         {
             count += 1;
             world.tally.in_flight -= 1;
-            let disposition = match self.carrier {
-                Carrier::Ethernet => {
+            let disposition = match self.underlay {
+                Underlay::Ethernet => {
                     let from = wire::ethernet_source(&frame);
                     self.endpoint.handle_packet(now, device, from, &frame, sink.as_mut())
                 }
-                Carrier::Udp => {
+                Underlay::Udp => {
                     let Some((from, datagram)) = datagram::read(self.index, &frame) else {
                         continue;
                     };
@@ -202,7 +202,7 @@ impl Node {
             };
             match disposition {
                 // A bit has changed that says for whom it is.
-                Disposition::Transit(_) if self.carrier == Carrier::Udp => {
+                Disposition::Transit(_) if self.underlay == Underlay::Udp => {
                     self.not_forwarded(now, "udp", world);
                 }
                 Disposition::Transit(_) => self.forward(now, device, frame, world),
@@ -221,7 +221,7 @@ impl Node {
         Ok(count)
     }
 
-    /// Sends a frame for another node on its way (SPEC PRP-FWD, PRP-HOPS).
+    /// Forwards a frame for another node (SPEC PRP-FWD, PRP-HOPS).
     fn forward(&self, now: Instant, device: DeviceId, mut frame: Vec<u8>, world: &mut World) {
         match self.forwarder.decide(device, wire::ethernet_source(&frame), &frame) {
             Outcome::Forward(egress) => {
@@ -263,8 +263,8 @@ impl Node {
             }
             sent = true;
             world.tally.frames += self.batch.len() as u64;
-            if self.carrier == Carrier::Udp {
-                self.send_trains(now, world);
+            if self.underlay == Underlay::Udp {
+                self.send_gso_batches(now, world);
                 continue;
             }
             for i in 0..self.batch.len() {
@@ -276,31 +276,36 @@ impl Node {
         sent
     }
 
-    /// Sends the batch in trains, as the device of prp-device does: datagrams of one size for one
-    /// neighbour, of which the last may be shorter.
-    fn send_trains(&self, now: Instant, world: &mut World) {
+    /// Sends the batch in GSO batches, as the device of prp-device does: datagrams of one size for
+    /// one neighbour, of which the last may be shorter.
+    fn send_gso_batches(&self, now: Instant, world: &mut World) {
         let mut next = 0;
         while next < self.batch.len() {
             let to = self.batch.to(next);
-            let mut train: Vec<Vec<u8>> = Vec::new();
+            let mut gso_batch: Vec<Vec<u8>> = Vec::new();
             let (mut bytes, mut is_last) = (0, false);
             while next < self.batch.len() && self.batch.to(next) == to && !is_last {
                 let datagram = self.endpoint.frame(&self.batch, next).concat();
                 let frame = datagram::on_link(self.index, to, &datagram);
-                let size = train.first().map_or(frame.len(), Vec::len);
-                let fits = bytes + datagram.len() <= TRAIN_BYTES && train.len() < TRAIN_DATAGRAMS;
+                let size = gso_batch.first().map_or(frame.len(), Vec::len);
+                let fits = bytes + datagram.len() <= GSO_BATCH_BYTES
+                    && gso_batch.len() < GSO_BATCH_DATAGRAMS;
                 if frame.len() > size || !fits {
                     break;
                 }
                 is_last = frame.len() < size;
                 bytes += datagram.len();
                 world.tally.repeats += u64::from(is_repeat(&frame));
-                train.push(frame);
+                gso_batch.push(frame);
                 next += 1;
             }
-            // A port without a link is the way to the node itself.
+            // A port without a link is the path to the node itself.
             let port = usize::from(to.is_same_host(datagram::own_addr(self.index)));
-            world.send_train(now, PortRef { vertex: VertexIndex::Node(self.index), port }, train);
+            world.send_gso_batch(
+                now,
+                PortRef { vertex: VertexIndex::Node(self.index), port },
+                gso_batch,
+            );
         }
     }
 
@@ -401,8 +406,8 @@ fn memory_limit(send: usize, recv: usize, mss: usize) -> usize {
 
 /// The UDP sockets of a node, for datagrams of `mtu` bytes.
 fn udp_device(node: usize, mtu: u32) -> Device {
-    let train = (TRAIN_BYTES / mtu as usize).clamp(1, TRAIN_DATAGRAMS);
-    Device::udp(datagram::own_addr(node), mtu, train as u16)
+    let gso_frames = (GSO_BATCH_BYTES / mtu as usize).clamp(1, GSO_BATCH_DATAGRAMS);
+    Device::udp(datagram::own_addr(node), mtu, gso_frames as u16)
 }
 
 fn endpoint(forwarder: &Forwarder, seed: [u8; 32]) -> Endpoint {

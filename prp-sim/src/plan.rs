@@ -12,10 +12,11 @@ use crate::topology::Topology;
 
 /// How packets get from node to node.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
-pub enum Carrier {
+pub enum Underlay {
     /// In frames of their own.
     Ethernet,
-    /// In UDP datagrams, sent in trains of what fits 64 KiB (SPEC PRP-UDP-6). There are no routers.
+    /// In UDP datagrams, sent in GSO batches of what fits 64 KiB (SPEC PRP-UDP-6). There are no
+    /// routers.
     Udp,
 }
 
@@ -27,7 +28,7 @@ pub struct Plan {
     /// Nodes, switches, cables.
     pub topology: Topology,
     /// How packets get from node to node.
-    pub carrier: Carrier,
+    pub underlay: Underlay,
     /// Both directions of every cable, in the topology's order: from its first end, from its
     /// second.
     pub links: Vec<[LinkConfig; 2]>,
@@ -212,8 +213,8 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.topology.shape())?;
         if let Some([wire, _]) = self.links.first() {
-            if self.carrier == Carrier::Udp {
-                write!(f, ", UDP, {:?}", wire.trains)?;
+            if self.underlay == Underlay::Udp {
+                write!(f, ", UDP, {:?}", wire.gso_batches)?;
             }
             let (mbit, impairment) = (wire.bits_per_second / 1_000_000, wire.impairment);
             write!(f, ", {mbit} Mbit/s, {:?}, MTU {}, {:?}", wire.delay, wire.mtu, wire.queue)?;

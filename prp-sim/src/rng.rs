@@ -18,7 +18,7 @@ pub enum Purpose {
     /// Seeds of endpoints.
     Endpoints,
     /// Whether packets travel in frames or in datagrams.
-    Carrier,
+    Underlay,
 }
 
 /// A source of random numbers that depends on nothing but its seed and purpose. Integers only, so

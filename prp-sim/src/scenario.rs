@@ -1,18 +1,18 @@
 //! Plans thought up from a seed: what could happen to a network, mixed at random.
 
-mod carrier;
 mod faults;
 mod links;
 mod processes;
 mod settings;
 mod traffic;
+mod underlay;
 
 use core::time::Duration;
 
 use prp_proto::time::Instant;
 
 use crate::hosts;
-use crate::plan::{Carrier, Plan};
+use crate::plan::{Plan, Underlay};
 use crate::rng::{Purpose, SimRng};
 use crate::topology::{Shape, Topology};
 
@@ -58,14 +58,14 @@ pub fn plan(seed: u64) -> Plan {
     let (mut links, mtu) = links::plan_links(&mut rng, profile, &topology, healed);
     let mut nodes = processes::nodes(&mut rng, profile, topology.nodes());
     let healed = healed.max(faults::add(&mut rng, profile, &topology, &mut links, &mut nodes));
-    let carrier = carrier::choose(seed, profile, &topology, &mut links);
-    let style = hosts::Style { mtu, udp: carrier == Carrier::Udp };
+    let underlay = underlay::choose(seed, profile, &topology, &mut links);
+    let style = hosts::Style { mtu, udp: underlay == Underlay::Udp };
     for (index, node) in nodes.iter_mut().enumerate() {
         node.hosts = hosts::text(&topology, index, style, &mut rng);
     }
     let (listeners, flows) = traffic::traffic(&mut rng, profile, &topology);
     let learning = rng.one_in(2);
-    Plan { seed, topology, carrier, links, learning, nodes, listeners, flows, healed }
+    Plan { seed, topology, underlay, links, learning, nodes, listeners, flows, healed }
 }
 
 fn shape(rng: &mut SimRng, profile: FaultProfile) -> Shape {

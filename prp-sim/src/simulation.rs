@@ -88,7 +88,7 @@ struct Simulation<'a> {
     world: World,
     /// When the last application ended.
     over: Option<Instant>,
-    /// When the last connection ended and listeners closed: frames sent, and frames under way less
+    /// When the last connection ended and listeners closed: frames sent, and frames in flight less
     /// those doubled until then.
     silence: Option<(u64, i64)>,
 }
@@ -211,7 +211,7 @@ impl<'a> Simulation<'a> {
                 self.nodes[l.node].unlisten(self.now, listener, &mut self.world);
             }
             let tally = &self.world.tally;
-            // What is doubled from now on is under way too.
+            // What is doubled from now on is in flight too.
             let doubled = tally.fate(Fate::Duplicated) as i64;
             self.silence = Some((tally.frames, tally.in_flight as i64 - doubled));
         }
@@ -226,7 +226,7 @@ impl<'a> Simulation<'a> {
         let since = self.world.tally.frames - frames;
         let in_flight = in_flight + self.world.tally.fate(Fate::Duplicated) as i64;
         if since as i64 > in_flight {
-            return Err(format!("{since} frames after the last connection, {in_flight} under way"));
+            return Err(format!("{since} frames after the last connection, {in_flight} in flight"));
         }
         Ok(())
     }

@@ -65,10 +65,10 @@ impl World {
         network.send(now, from, frame, &mut Ctx { queue, recorder, tally });
     }
 
-    /// Puts datagrams on the link at `from` that were sent as a train.
-    pub(crate) fn send_train(&mut self, now: Instant, from: PortRef, train: Vec<Vec<u8>>) {
+    /// Puts datagrams on the link at `from` that were sent as a GSO batch.
+    pub(crate) fn send_gso_batch(&mut self, now: Instant, from: PortRef, gso_batch: Vec<Vec<u8>>) {
         let Self { network, queue, recorder, tally, .. } = self;
-        network.send_train(now, from, train, &mut Ctx { queue, recorder, tally });
+        network.send_gso_batch(now, from, gso_batch, &mut Ctx { queue, recorder, tally });
     }
 
     /// A frame has reached a switch.

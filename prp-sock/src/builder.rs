@@ -235,8 +235,8 @@ impl Builder {
     /// Connects to the first of the addresses that answers.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable` (prphosts has no way there, or a router
-    /// on the way has none on), `NetworkUnreachable` (the device that leads there is down),
+    /// `ConnectionRefused`, `TimedOut`, `HostUnreachable` (prphosts has no route there, or a router
+    /// on the path has none on), `NetworkUnreachable` (the device that leads there is down),
     /// `NotFound` (no such name), `InvalidInput` (port 0, or no address), `PermissionDenied`
     /// (CAP_NET_RAW is missing), `Unsupported` (no policy in common), `InvalidData` (a mistake in
     /// prphosts); the error of the last address where there are several.

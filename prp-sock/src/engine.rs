@@ -8,7 +8,6 @@
 //! ([`wait`]). While no application thread waits, a background thread, the *keeper*, covers for
 //! them ([`keeper`]).
 
-mod carrier_watch;
 #[cfg(feature = "tracing")]
 mod connection_events;
 mod control;
@@ -21,6 +20,7 @@ mod guard;
 mod keeper;
 mod leader;
 mod link_monitor;
+mod link_watch;
 mod netns;
 mod node_ports;
 mod other_fd;

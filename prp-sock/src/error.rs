@@ -82,7 +82,7 @@ pub(crate) fn listen(error: ListenError, addr: PrpAddr) -> io::Error {
 
 /// No frame can leave for `peer`: `device`, which leads there, is down.
 pub(crate) fn device_down(peer: PrpAddr, device: &str) -> io::Error {
-    let text = format!("connect to {peer}: {device} of this machine is down or has no carrier");
+    let text = format!("connect to {peer}: {device} of this machine is down or has no link");
     explained(libc::ENETUNREACH, text)
 }
 

@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn is_loss__of_frames_and_datagrams_and_nothing_else() {
         let mut udp = UdpCounters::default();
-        (udp.strangers, udp.trains_sent) = (7, 8);
+        (udp.strangers, udp.gso_batches_sent) = (7, 8);
         let stats = DeviceStats {
             name: "udp".into(),
             overruns: 1,

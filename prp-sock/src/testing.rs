@@ -319,7 +319,7 @@ pub fn within_patience<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'sta
     });
     match over.recv_timeout(TEST_TIMEOUT) {
         Err(RecvTimeoutError::Timeout) => panic!("stuck for {TEST_TIMEOUT:?}"),
-        // The body is over, one way or the other: it has dropped its end.
+        // The body is over, by success or not: it has dropped its end.
         Ok(()) | Err(RecvTimeoutError::Disconnected) => {}
     }
     match body.join() {

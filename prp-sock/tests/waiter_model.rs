@@ -176,7 +176,7 @@ fn poll__two_calls_are_both_noticed() {
     });
 }
 
-/// A frame ends the `poll` while a call is on its way. The wake may come later: it may end one more
+/// A frame ends the `poll` while a call is in transit. The wake may come later: it may end one more
 /// sleep, and no more than one.
 #[test]
 fn poll__a_late_wake_ends_one_sleep_and_not_all() {

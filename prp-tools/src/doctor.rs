@@ -1,4 +1,4 @@
-//! `prp doctor`: what is wrong here, or on the way to a node, with its cause and what fixes it.
+//! `prp doctor`: what is wrong here, or on the path to a node, with its cause and what fixes it.
 
 mod card;
 mod devices;
@@ -35,8 +35,8 @@ use finding::{Finding, Kind, Severity};
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp doctor                       this machine
-  prp doctor beta                  and the way to node beta, where prp-routed runs
-  prp doctor --all                 and the ways to all nodes of prphosts
+  prp doctor beta                  and the path to node beta, where prp-routed runs
+  prp doctor --all                 and the paths to all nodes of prphosts
   prp doctor --latency beta        and what delays messages by microseconds
   prp doctor --json beta           for programs
   prp doctor beta --report file    for a bug report: what is found, and what it was found in
@@ -163,7 +163,7 @@ fn names(text: &str, name: &str) -> bool {
     text.split_whitespace().any(|word| word == name)
 }
 
-/// The nodes to which the way is examined.
+/// The nodes to which the path is examined.
 fn nodes(args: &DoctorArgs, file: &HostsFile) -> Vec<String> {
     if !args.all {
         return args.nodes.clone();

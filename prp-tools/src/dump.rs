@@ -3,12 +3,12 @@
 mod decode;
 mod filter;
 mod follow;
+mod gso_batch;
 mod live;
 mod packet;
 mod protection;
 mod reader;
 mod sink;
-mod train;
 mod writer;
 
 use std::io::{self, ErrorKind};
@@ -70,7 +70,7 @@ pub(crate) struct DumpArgs {
     /// Write frames to a file as pcapng, and print none; `-` is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "follow")]
     write: Option<PathBuf>,
-    /// Capture this number of bytes of a frame: 256 have all that is shown. Of a train of UDP
+    /// Capture this number of bytes of a frame: 256 have all that is shown. Of a GSO batch of UDP
     /// datagrams the first packet is shown then [default: 256; all with -w and --follow; all of UDP
     /// datagrams with --node, --port or --kind]
     #[arg(short, long, value_name = "BYTES", conflicts_with_all = ["read", "follow"],
@@ -302,7 +302,7 @@ fn lengths(args: &DumpArgs, filter: &PacketFilter) -> CaptureLengths {
     if args.write.is_some() || args.follow {
         return CaptureLengths { frame: whole, datagram: whole };
     }
-    // What a filter takes may be anywhere in a train.
+    // What a filter takes may be anywhere in a GSO batch.
     CaptureLengths { frame: SHOWN, datagram: if filter.takes_all() { SHOWN } else { whole } }
 }
 

@@ -20,7 +20,7 @@ Exit codes:
   2  wrong usage
   3  connection refused: no process listens on the port
   4  timed out: the other node does not answer, or no longer
-  5  no such node in prphosts, or no way to it
+  5  no such node in prphosts, or no route to it
   6  not permitted: packet sockets need CAP_NET_RAW";
 
 /// What follows the options in `--help`: `examples`, lines of which a continued literal has taken
@@ -42,7 +42,7 @@ pub(crate) enum Code {
     Refused = 3,
     /// The peer does not answer.
     TimedOut = 4,
-    /// No such node, or no way to it.
+    /// No such node, or no route to it.
     Unreachable = 5,
     /// A privilege is missing.
     NotPermitted = 6,

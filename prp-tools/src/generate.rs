@@ -39,7 +39,7 @@ has all frames pass the packet sockets.
 .SH FILES
 .TP
 .I /etc/prphosts
-The nodes and the ways to them.
+The nodes and the next hops to them.
 .TP
 .I /run/prp
 The sockets of prp\-routed.

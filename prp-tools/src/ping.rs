@@ -43,7 +43,7 @@ const FLOOD_INTERVAL: Duration = Duration::from_millis(10);
 #[command(after_help = help("\
   prp ping beta                   an echo a second, until Ctrl-C
   prp ping -c 100 -i 0.01 beta    a hundred, ten milliseconds apart
-  prp ping -c 4 -s 8000 beta      does the way take large frames?
+  prp ping -c 4 -s 8000 beta      does the path take large frames?
   prp ping -c 10000 -f beta       as fast as answers come: how many are lost?
   prp ping --all                  a list of all nodes of prphosts, and which are there
 "))]
@@ -249,9 +249,9 @@ fn line(from: &str, reply: &ProbeReply, len: usize, routers: u8, again: bool) ->
                 reply.sequence
             );
         }
-        NodeKind::TimeExceeded => "too many routers on the way",
+        NodeKind::TimeExceeded => "too many routers on the path",
         NodeKind::Unreachable => {
-            unreachable = format!("no way on from here: {}", reply.no_way);
+            unreachable = format!("no route on from here: {}", reply.unreachable_cause);
             &unreachable
         }
         NodeKind::TooBig => "too big for the link from here",

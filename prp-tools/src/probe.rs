@@ -28,8 +28,8 @@ use prp_proto::key::{Keyring, TRAILER_BYTES};
 use prp_proto::route::{NextHop, Route, RouteTable};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
-    CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NetworkHeader, NoWay,
-    NodeBlock, NodeKind, TransportHeader, sealed_by,
+    CRC_LEN, ETHERNET_LEN, EthernetHeader, Flags, Frame, HEADER_LEN, Head, NetworkHeader,
+    NodeBlock, NodeKind, TransportHeader, UnreachableCause, sealed_by,
 };
 use prp_sock::{HostsFile, Resolver};
 
@@ -79,8 +79,8 @@ pub(crate) struct ProbeReply {
     pub(crate) from: NodeId,
     /// What.
     pub(crate) kind: NodeKind,
-    /// Why, where it is that there is no way on.
-    pub(crate) no_way: NoWay,
+    /// Why, where it is that there is no route on.
+    pub(crate) unreachable_cause: UnreachableCause,
     /// Of which echo.
     pub(crate) sequence: u16,
     /// Routers between the asker and the node that answered.
@@ -176,7 +176,7 @@ impl Prober {
         hosts::unknown(&self.file, name)
     }
 
-    /// The first node on the way to `node`.
+    /// The first node on the path to `node`.
     pub(crate) fn first_hop(&self, node: NodeId) -> Option<NodeId> {
         Some(self.forwarder.routes().lookup(node).next_hops().first()?.node)
     }
@@ -188,13 +188,13 @@ impl Prober {
     }
 
     /// The device by which echoes to `node` leave first of all; none without an Ethernet device on
-    /// the way, and without a way.
+    /// the path, and without a path.
     pub(crate) fn device(&self, node: NodeId) -> Option<&str> {
         let device = self.best_hop(node)?.device;
         self.names.get(usize::from(device.0)).map(String::as_str)
     }
 
-    /// That device, or `udp` or `unix`, and the first node on the way if that is another.
+    /// That device, or `udp` or `unix`, and the first node on the path if that is another.
     pub(crate) fn path(&self, node: NodeId) -> Option<String> {
         let hop = self.best_hop(node)?;
         let other = if hop.addr.is_unix() { UNIX_DEVICE } else { UDP_DEVICE };
@@ -264,12 +264,12 @@ impl Prober {
         Ok(found)
     }
 
-    /// Whether the best way to `node` is UDP.
+    /// Whether the best path to `node` is UDP.
     pub(crate) fn is_udp(&self, node: NodeId) -> bool {
         self.best_hop(node).is_some_and(|hop| hop.addr.is_udp())
     }
 
-    /// The UDP address of the first node on the way to `node`, at that node's own port; none over
+    /// The UDP address of the first node on the path to `node`, at that node's own port; none over
     /// Ethernet.
     pub(crate) fn udp_addr(&self, node: NodeId) -> Option<SocketAddr> {
         self.file.hosts().socket_addr(self.best_hop(node)?.addr)
@@ -318,7 +318,7 @@ impl Prober {
         self.send_all(node, &[sequence], routers, padding)
     }
 
-    /// As [`Self::send`], of echoes with these numbers at once: over UDP they leave as a train.
+    /// As [`Self::send`], of echoes with these numbers at once: over UDP they leave as a GSO batch.
     pub(crate) fn send_all(
         &mut self,
         node: NodeId,
@@ -400,11 +400,11 @@ impl Prober {
         sealed_by(self.keyring_for(node), head, &[&block.emit(), &vec![0; padding]])
     }
 
-    /// There is no way to `node`, and why.
+    /// There is no route to `node`, and why.
     fn unreachable(&self, node: NodeId) -> Failure {
         let why = match self.forwarder.routes().lookup(node) {
             Route::NoRoute(why) => why.to_string(),
-            Route::Local | Route::Via(_) => "no way to it may be used".into(),
+            Route::Local | Route::Via(_) => "no route to it may be used".into(),
         };
         let text = format!("{}: {why} ({})", self.name(node), printable_path(self.file.path()));
         match &self.no_ethernet {
@@ -453,7 +453,7 @@ impl Prober {
             replies.push_back(ProbeReply {
                 from: frame.head.network.src,
                 kind: block.kind,
-                no_way: NoWay::of(&frame, &block).unwrap_or_default(),
+                unreachable_cause: UnreachableCause::of(&frame, &block).unwrap_or_default(),
                 sequence: block.sequence,
                 routers: block.hops,
                 took: Duration::from_nanos(now().saturating_sub(block.stamp)),

@@ -16,7 +16,7 @@ use std::process::{self, Command};
 use clap::{Args, ValueEnum};
 use nix::unistd::geteuid;
 use prp_node::{environment, printable_path};
-use prp_run::{Carriers, Mapping, Network, Settings, VARIABLE};
+use prp_run::{Mapping, Network, Protocols, Settings, VARIABLE};
 use prp_sock::Resolver;
 
 use crate::exit::{Code, Failure, help};
@@ -55,7 +55,7 @@ pub(crate) struct RunArgs {
     /// Have connections to nodes fail that cannot go over PRP
     #[arg(long, group = "policy")]
     require: bool,
-    /// Have connections to nodes go over TCP where PRP fails and TCP has a way (default)
+    /// Have connections to nodes go over TCP where PRP fails and TCP has a route (default)
     #[arg(long, group = "policy")]
     prefer: bool,
     /// Run the program as without this command
@@ -71,7 +71,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NETWORK", default_value_t = Network::PRIVATE)]
     network: Network,
     /// What a listener at all addresses serves
-    #[arg(long, value_name = "CARRIER", default_value = "both")]
+    #[arg(long, value_name = "PROTOCOL", default_value = "both")]
     listen: Listen,
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
     #[arg(long, value_name = "FILE")]
@@ -85,7 +85,7 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
-/// [`Carriers`] as an argument.
+/// [`Protocols`] as an argument.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, ValueEnum)]
 enum Listen {
     /// TCP and PRP
@@ -172,9 +172,9 @@ fn hold(args: &RunArgs) -> Result<Settings, Failure> {
         node: local.number(),
         mapping: Mapping { network: args.network, loopback: loopback.map(|node| node.number()) },
         listen: match args.listen {
-            Listen::Both => Carriers::Both,
-            Listen::Prp => Carriers::Prp,
-            Listen::Tcp => Carriers::Tcp,
+            Listen::Both => Protocols::Both,
+            Listen::Prp => Protocols::Prp,
+            Listen::Tcp => Protocols::Tcp,
         },
         is_required: args.require,
         is_reported: report.is_some(),

@@ -18,7 +18,7 @@ use crate::probe::{NO_KEY, ProbeReply, Prober};
 /// run there is no node.
 const MAX_SILENT: usize = 3;
 
-/// List the routers on the way to a node, and how far each is.
+/// List the routers on the path to a node, and how far each is.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp trace gamma                 three echoes to each router
@@ -63,7 +63,7 @@ struct HopAnswer {
     /// Its number, and its name if it has one.
     name: String,
     seconds: f64,
-    /// There is no way on from there.
+    /// There is no route on from there.
     no_route: bool,
     /// Why there is none.
     no_route_cause: Option<String>,
@@ -135,7 +135,8 @@ impl HopAnswer {
             name: prober.name(reply.from),
             seconds: reply.took.as_secs_f64(),
             no_route: reply.kind == NodeKind::Unreachable,
-            no_route_cause: (reply.kind == NodeKind::Unreachable).then(|| reply.no_way.to_string()),
+            no_route_cause: (reply.kind == NodeKind::Unreachable)
+                .then(|| reply.unreachable_cause.to_string()),
             is_end: reply.kind == NodeKind::EchoReply,
         }
     }
@@ -187,7 +188,7 @@ fn verdict(steps: &[Step], prober: &Prober, node: NodeId) -> Result<(), Failure>
     match last {
         Some(last) if last.no_route => {
             let cause = last.no_route_cause.as_deref().unwrap_or("its prphosts has none");
-            let text = format!("{name}: no way to it from {}: {cause}", last.name);
+            let text = format!("{name}: no route to it from {}: {cause}", last.name);
             Err(Failure::new(Code::Unreachable, text))
         }
         Some(last) => {
@@ -205,7 +206,7 @@ fn verdict(steps: &[Step], prober: &Prober, node: NodeId) -> Result<(), Failure>
                 "prp-routed"
             };
             let text = format!(
-                "{name}: no answer; does {answerer} run on {first}, the first node on the way?"
+                "{name}: no answer; does {answerer} run on {first}, the first node on the path?"
             );
             Err(Failure::new(Code::TimedOut, text))
         }

@@ -207,7 +207,7 @@ fn resolve__prints_the_line() {
     assert_eq!(elsewhere, (Some(0), "8  via 2  delta\n".into(), String::new()));
     let (code, out, _) = run(&["hosts", "resolve", "delta", "--json"], path(&file));
     let line: serde_json::Value = serde_json::from_str(&out).expect("JSON");
-    assert_eq!((code, &line["ways"][0]["via"]), (Some(0), &2.into()));
+    assert_eq!((code, &line["next_hops"][0]["via"]), (Some(0), &2.into()));
 }
 
 #[test]

@@ -10,9 +10,9 @@ use prp_proto::addr::{MacAddr, NodeId, Port};
 use prp_proto::liveness::LivenessState;
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{
-    AckBlock, Bitmap, Control, ETHERNET_LEN, EthernetHeader, Flags, Head, LivenessBlock,
+    AckBlock, Bitmap, Control, ETHERNET_LEN, EthernetHeader, Flags, GsoProbe, Head, LivenessBlock,
     MAX_CONTROL_LEN, NetworkHeader, NodeBlock, NodeKind, Offer, Part, ReliabilitySet, ResetBlock,
-    ResetReason, TrainTest, TransportHeader, sealed,
+    ResetReason, TransportHeader, sealed,
 };
 use serde_json::Value;
 use tempfile::NamedTempFile;
@@ -203,18 +203,18 @@ fn datagram(packet: &[u8]) -> Vec<u8> {
 
 #[test]
 fn dump__knows_every_kind_of_packet() {
-    let mut probe = [0; TrainTest::SHORTEST_PROBE];
-    TrainTest::write_probe(&mut probe, 5, 9);
+    let mut probe = [0; GsoProbe::SHORTEST_PROBE];
+    GsoProbe::write_probe(&mut probe, 5, 9);
     let tests = [
-        (datagram(&probe), "train_test", "train test 5: probe 9, alone".to_owned()),
-        (datagram(&TrainTest::report(5, 0x0103)), "train_test", "train test 5: came 0000".into()),
+        (datagram(&probe), "gso_probe", "GSO test 5: probe 9, alone".to_owned()),
+        (datagram(&GsoProbe::report(5, 0x0103)), "gso_probe", "GSO test 5: came 0000".into()),
     ];
     let over_udp = |(frame, kind, text): (Vec<u8>, _, _)| {
         let (_, packet) = frame.split_at(ETHERNET_LEN);
         (datagram(packet), kind, text)
     };
     let by_udp: Vec<_> = every_kind().into_iter().map(over_udp).chain(tests).collect();
-    for (carrier, kinds) in [("ethernet", every_kind()), ("udp", by_udp)] {
+    for (underlay, kinds) in [("ethernet", every_kind()), ("udp", by_udp)] {
         let frames: Vec<_> = kinds.iter().map(|(frame, _, _)| frame.clone()).collect();
         let (lines, _) = dump(&["--all"], &frames);
         let (rows, _) = dump(&["--all", "--json"], &frames);
@@ -222,8 +222,8 @@ fn dump__knows_every_kind_of_packet() {
         for ((line, row), (_, kind, text)) in lines.lines().zip(rows.lines()).zip(&kinds) {
             let row: Value = serde_json::from_str(row).expect("JSON");
             assert_eq!(
-                (&row["kind"], &row["carrier"]),
-                (&(*kind).into(), &carrier.into()),
+                (&row["kind"], &row["underlay"]),
+                (&(*kind).into(), &underlay.into()),
                 "{line}"
             );
             assert!(line.contains(text.as_str()), "{text:?} is not in {line:?}");

@@ -330,8 +330,8 @@ fn explain__what_dominates_and_what_would_help() {
     assert!(answer["would_help"].to_string().contains("larger messages"), "{answer:#}");
     let large = json(&["explain", path(&file), "--model", "linear", "--size", "1000000"]);
     assert_eq!(large["dominant"], "its bytes (beta n)");
-    assert!(large["would_help"].to_string().contains("another carrier"), "{large:#}");
-    // Another transport of the same measurement is another carrier, with its number.
+    assert!(large["would_help"].to_string().contains("another transport"), "{large:#}");
+    // One of them is another transport of the same measurement, with its number.
     let point = |size: u32, micros: f64| {
         format!(r#"{{"size": {size}, "p50_us": {{"rounds": [{micros}, {}]}}}}"#, micros * 1.01)
     };

@@ -67,7 +67,7 @@ impl Network {
         Proxy { process, at: at.expect("it listens") }
     }
 
-    /// Both proxies in a row: to `target` by way of a node.
+    /// Both proxies in a row: to `target` through a node.
     fn both(&self, target: SocketAddr) -> [Proxy; 2] {
         let server = self.start(1, ":", &format!("prp:{PORT}"), &format!("tcp:{target}"));
         [self.start(0, ":", "tcp:127.0.0.1:0", &self.server()), server]

@@ -13,7 +13,7 @@
 //! | [`transcript`] | runs the commands in documents again, and compares their output |
 //! | [`loopback`] | nodes on the loopback device, for processes without privileges |
 //! | [`pattern`] | reproducible bytes and their digest |
-//! | [`train_filter`] | a program in the kernel that changes trains of datagrams |
+//! | [`gso_filter`] | a program in the kernel that changes GSO batches |
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
 //! | [`program`] | programs of other crates |
 //! | [`seed`] | the random seed of a run, with which a failure can be repeated |
@@ -23,6 +23,7 @@
 pub mod capture;
 mod children;
 mod cleanup;
+pub mod gso_filter;
 pub mod harness;
 pub mod loopback;
 pub mod namespace;
@@ -37,7 +38,6 @@ pub mod seed;
 pub mod stream;
 pub mod terminal;
 pub mod topology;
-pub mod train_filter;
 pub mod transcript;
 pub mod wait;
 pub mod wire;

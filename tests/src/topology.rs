@@ -31,7 +31,7 @@ pub struct Topology {
 pub enum Link {
     /// The link carries frames.
     Up,
-    /// The link carries nothing, and both ends have no carrier.
+    /// The link carries nothing, and both ends have no link.
     Down,
 }
 
@@ -47,7 +47,7 @@ impl Topology {
     /// # Panics
     /// If `topo` fails, with its output.
     pub fn ethernet_then_udp() -> (Self, [TempFile; 3]) {
-        let topology = Self::up("chain", ["3", "--carrier", "both"]);
+        let topology = Self::up("chain", ["3", "--underlay", "both"]);
         let [one, two] = [1, 2].map(|node| topology.node(node).field("mac"));
         let hosts = [
             format!("1 {one} eth0\n2 {two} eth0\n3 via 2\n"),
@@ -97,7 +97,7 @@ impl Topology {
     /// # Panics
     /// With what `topo` printed, if it does not come up.
     pub fn routed<'a>(name: &str, words: impl IntoIterator<Item = &'a str>, nodes: u8) -> Self {
-        let mut topology = Self::up(name, words.into_iter().chain(["--carrier", "ethernet"]));
+        let mut topology = Self::up(name, words.into_iter().chain(["--underlay", "ethernet"]));
         if is_over_udp() {
             let hosts = |number| {
                 let text = over_udp(&topology.node(number).hosts());
@@ -259,7 +259,7 @@ impl Node<'_> {
 /// Whether topologies have UDP addresses alone, with which `netns-scripts/test` runs some files a
 /// second time.
 pub fn is_over_udp() -> bool {
-    std::env::var_os("PRP_CARRIER").is_some_and(|carrier| carrier == "udp")
+    std::env::var_os("PRP_UNDERLAY").is_some_and(|underlay| underlay == "udp")
 }
 
 /// A prphosts of `topo` with the UDP addresses of the nodes that have its hardware addresses, whose

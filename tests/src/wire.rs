@@ -13,7 +13,7 @@ mod faults;
 mod impairment;
 mod link;
 
-pub use delay::{BothWays, DelayLine};
+pub use delay::{BothDirections, DelayLine};
 pub use faults::{Faults, Settings};
 pub use impairment::{Counters, Impairment};
 pub use link::Link;

@@ -111,13 +111,13 @@ fn healthy__has_no_finding() {
 }
 
 fn healthy__has_no_finding_over_udp() {
-    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let topology = Topology::pair_with(["--underlay", "udp"]);
     let _routers = [1, 2].map(|node| Router::start(&topology.node(node), ROUTED));
     let report = examine(&topology.node(1), &["2"]);
     assert_eq!(bad(&report), [], "{report:#}");
 }
 
-/// A bridge port, a device that is down, one without a carrier, one that does not exist, and a
+/// A bridge port, a device that is down, one without a link, one that does not exist, and a
 /// queueing discipline that shapes.
 fn machine__what_it_lacks_is_found() {
     let topology = Topology::pair();
@@ -137,10 +137,10 @@ fn machine__what_it_lacks_is_found() {
     two.run("tc", &["qdisc", "del", "dev", "eth0", "root"]);
     assert_eq!(bad(&examine(&two, &[])), []);
     topology.link(1, Link::Down);
-    wait::until("eth0 has no carrier", || {
+    wait::until("eth0 has no link", || {
         two.run("ip", &["-o", "link", "show", "eth0"]).contains("NO-CARRIER").then_some(())
     });
-    assert_finds(&examine(&two, &[]), "prphosts", "eth0 has no carrier");
+    assert_finds(&examine(&two, &[]), "prphosts", "eth0 has no link");
     topology.link(2, Link::Down);
     assert_finds(&examine(&two, &[]), "prphosts", "eth0 is down");
     let absent = TempFile::new(two.hosts().replace("eth0", "eth7"));
@@ -383,7 +383,7 @@ fn router__frames_of_a_wrong_source_are_found() {
 }
 
 fn router__frames_of_a_stranger_over_udp_are_found() {
-    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let topology = Topology::pair_with(["--underlay", "udp"]);
     let two = topology.node(2);
     let other = |line: &str| {
         let is_of_one = line.starts_with("1 ") || line.starts_with("1\t");
@@ -410,7 +410,7 @@ fn rights__what_the_process_lacks_is_found() {
     command.args(["doctor", "--json"]);
     assert_finds(&report(command), "run_dir", "other users may write to it");
     if topology.is_rootless() {
-        skip("root: nobody else may give privileges up in this way");
+        skip("root: nobody else may give privileges up so");
     }
     let words = ["--bounding-set", "-all", "--inh-caps", "-all"];
     let program = TempFile::copy(prp().to_str().expect("a plain name"));
@@ -425,7 +425,7 @@ fn rights__calls_that_a_unit_refuses() {
     program::require_unit_call_sets();
     let topology = Topology::pair();
     if topology.is_rootless() {
-        skip("root: nobody else may give privileges up in this way");
+        skip("root: nobody else may give privileges up so");
     }
     let unit = TempFile::new("[Service]\nSystemCallFilter=@system-service @network-io\n");
     let mut command = topology.node(1).command(SANDBOXED);
@@ -438,13 +438,13 @@ fn path__a_node_that_is_not_reached() {
     let topology = Topology::up("chain", ["3"]);
     let one = topology.node(1);
     assert_finds(&examine(&one, &["2"]), "no_answer", "2 (node2) does not answer");
-    assert_finds(&examine(&one, &["77"]), "way", "77");
+    assert_finds(&examine(&one, &["77"]), "route", "77");
     let two = topology.node(2);
     let is_known = |line: &&str| !line.starts_with("3 ") && !line.starts_with("3\t");
     let ignorant: String = two.hosts().lines().filter(is_known).map(|l| format!("{l}\n")).collect();
     let ignorant = TempFile::new(ignorant);
     let _router = Router::run(two.command_with_hosts(ignorant.path(), ROUTED));
-    assert_finds(&examine(&one, &["3"]), "no_way", "2 (node2) has no way to 3 (node3)");
+    assert_finds(&examine(&one, &["3"]), "no_route", "2 (node2) has no route to 3 (node3)");
 }
 
 /// The router before says so to all that ask, and a connection fails at once.
@@ -454,12 +454,12 @@ fn path__a_device_that_is_down_behind_a_router() {
     let _routers = [2, 3].map(|node| Router::start(&topology.node(node), ROUTED));
     wait::until("a route", || bad(&examine(&one, &["3"])).is_empty().then_some(()));
     ip(&topology.node(2), "link set eth1 down");
-    let cause = "2 (node2) has no way to 3 (node3): eth1 is down";
+    let cause = "2 (node2) has no route to 3 (node3): eth1 is down";
     let report = wait::until("a router that knows", || {
         let report = examine(&one, &["3"]);
         bad(&report).iter().any(|(_, found)| found == cause).then_some(report)
     });
-    assert!(fix_of(&report, "no_way").contains("`prp doctor`"), "{report:#}");
+    assert!(fix_of(&report, "no_route").contains("`prp doctor`"), "{report:#}");
     let run = |words: &[&str]| {
         let output = one.command(prp()).args(words).stdin(Stdio::null()).output();
         let Output { status, stdout, stderr } = output.expect("topo runs");
@@ -470,11 +470,11 @@ fn path__a_device_that_is_down_behind_a_router() {
     assert!(text.contains("From 2 (node2)") && text.contains("eth1 is down"), "{text}");
     let (code, text) = run(&["trace", "3"]);
     assert_eq!(code, Some(5), "{text}");
-    assert!(text.contains("no way to it from 2 (node2): eth1 is down"), "{text}");
+    assert!(text.contains("no route to it from 2 (node2): eth1 is down"), "{text}");
     // Expect: it does not wait until it gives up.
     let (code, text) = run(&["cat", "3", "7000"]);
     assert_eq!(code, Some(5), "{text}");
-    assert!(text.contains("node 2, a router on the way to node 3, has no way on"), "{text}");
+    assert!(text.contains("node 2, a router on the path to node 3, has no route on"), "{text}");
 }
 
 /// The device sends frames of 1500 bytes, and the path loses those of more than 1200.

@@ -15,7 +15,7 @@ prp_tests::main! {
         silence__the_node_s_router_tells_of_a_dead_neighbour,
         silence__nodes_without_routers_find_out_themselves;
     light:
-        carrier__alone_tells_a_process_of_a_cut,
+        link_state__alone_tells_a_process_of_a_cut,
         router__alone_tells_a_process_of_a_dead_neighbour;
 }
 
@@ -72,10 +72,10 @@ impl Ring {
     }
 }
 
-/// The kernel reports at once that there is no carrier.
+/// The kernel reports at once that there is no link.
 fn cut__a_stream_to_a_neighbour_goes_round() {
     let ring = Ring::started("cut__a_stream_to_a_neighbour_goes_round", 2, &[1, 2, 3, 4]);
-    assert_eq!(ring.forwarded(4), 0, "the short way first");
+    assert_eq!(ring.forwarded(4), 0, "the short path first");
     ring.topology.topo(["link", "1", "down", "eth0"]);
     ring.passes(4);
     ring.arrives();
@@ -90,7 +90,7 @@ fn cut__a_stream_of_nodes_without_routers_goes_round() {
     ring.arrives();
 }
 
-/// Router 2 is dead, while its links have a carrier. Router 1 notices by its probes, and announces
+/// Router 2 is dead, while its links are up. Router 1 notices by its probes, and announces
 /// it.
 fn silence__the_node_s_router_tells_of_a_dead_neighbour() {
     let test = "silence__the_node_s_router_tells_of_a_dead_neighbour";
@@ -118,7 +118,7 @@ fn silence__nodes_without_routers_find_out_themselves() {
 }
 
 /// Too short for a connection to detect the failure itself: it repeats its first request after 50
-/// ms, and takes another route after two requests without an answer (SPEC PRP-WAY-2).
+/// ms, and takes another route after two requests without an answer (SPEC PRP-PATH-2).
 const TOO_SHORT_TO_FIND_OUT: &str = "timeout=30";
 
 /// A listener on node `to` that drops every connection.
@@ -137,8 +137,8 @@ fn connects_at_once(client: &mut Puppet, to: u8) {
 }
 
 /// Node 2's end of the link is removed. Node 1 has no router, its device is up and accepts every
-/// frame, and only the kernel reports that the link has no carrier.
-fn carrier__alone_tells_a_process_of_a_cut() {
+/// frame, and only the kernel reports that the link is down.
+fn link_state__alone_tells_a_process_of_a_cut() {
     let topology = Topology::up("ring", ["4"]);
     let _routers: Vec<_> = [3, 4].map(|n| Router::start(&topology.node(n), ROUTED)).into();
     let _server = listener(&topology, 2);
@@ -148,13 +148,13 @@ fn carrier__alone_tells_a_process_of_a_cut() {
         let counters = ask(&topology.node(4), ASK, &Question::Counters);
         counters["forwarded_bytes"].as_u64().expect("a number")
     };
-    assert_eq!(forwarded(), 0, "the short way first");
+    assert_eq!(forwarded(), 0, "the short path first");
     topology.topo(["link", "2", "down", "eth0"]);
     connects_at_once(&mut client, 2);
-    assert!(forwarded() > 0, "the way round");
+    assert!(forwarded() > 0, "the path round");
 }
 
-/// Router 2 is dead, while its links have a carrier: only node 1's own router notices.
+/// Router 2 is dead, while its links are up: only node 1's own router notices.
 fn router__alone_tells_a_process_of_a_dead_neighbour() {
     let topology = Topology::up("ring", ["4"]);
     let mut routers: Vec<_> = [1, 2, 3, 4].map(|n| Router::start(&topology.node(n), ROUTED)).into();

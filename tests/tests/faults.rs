@@ -171,7 +171,7 @@ fn slow__says_nothing_twice() {
     assert!(sent * 10 <= BYTES * 11, "{sent} bytes for {BYTES}: {queue}");
 }
 
-/// No end loses its carrier, as when a switch between them fails.
+/// No end loses its link, as when a switch between them fails.
 fn outage__of_the_whole_link() {
     let seed = seed::of("outage__of_the_whole_link");
     // Slow enough for the transfer to be still going on after the third one, whatever the machine.

@@ -174,7 +174,7 @@ fn replay__of_the_same_connection_and_of_one_that_is_over() {
         command.args(["eth0", "replay", &path, "20"]).stdout(Stdio::null());
         assert!(command.status().expect("the attacker starts").success());
     };
-    // Captured trains are too long to be sent again.
+    // Captured GSO batches are too long to be sent again.
     if is_over_udp() {
         topology.node(1).run("ethtool", &["-K", "eth0", "tx-udp-segmentation", "off"]);
     }

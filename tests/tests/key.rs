@@ -17,7 +17,7 @@ use prp_tests::wait;
 
 prp_tests::main! {
     light:
-        stream__of_each_mode_over_both_carriers,
+        stream__of_each_mode_over_both_underlays,
         node__without_the_key_is_refused_and_named,
         file__that_others_can_read_or_that_is_missing_is_refused,
         file__is_read_again_where_a_process_only_listens,
@@ -81,7 +81,7 @@ fn recorded(topology: &Topology, over_udp: bool, frames: u32, meanwhile: impl Fn
     let path = file.path().to_string_lossy().into_owned();
     let mut recorder = topology.node(2).command("env");
     if over_udp {
-        recorder.arg("PRP_CARRIER=udp");
+        recorder.arg("PRP_UNDERLAY=udp");
     }
     recorder.args([ATTACKER, "eth0", "record", &path, &frames.to_string()]);
     let mut recorder = Puppet::run("recorder", recorder);
@@ -96,8 +96,8 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 }
 
 /// PRP-KEY-10: a capture has what is said in mode sign, and has nothing of it in mode seal.
-fn stream__of_each_mode_over_both_carriers() {
-    let seed = seed::of("stream__of_each_mode_over_both_carriers");
+fn stream__of_each_mode_over_both_underlays() {
+    let seed = seed::of("stream__of_each_mode_over_both_underlays");
     for over_udp in [false, true] {
         for mode in [Mode::Sign, Mode::Seal] {
             let (topology, hosts) = pair(over_udp);

@@ -71,9 +71,9 @@ fn interface__two_nodes() {
 }
 
 fn both_directions__are_done_where_blocking_streams_wait_for_ever() {
-    let plain = on_two_nodes("2", &example("both_ways"), Some("plain"));
+    let plain = on_two_nodes("2", &example("both_directions"), Some("plain"));
     assert_eq!(plain.matches("both write, and nobody reads").count(), 2, "{plain}");
-    let overlapped = on_two_nodes("2", &example("both_ways"), None);
+    let overlapped = on_two_nodes("2", &example("both_directions"), None);
     assert_eq!(overlapped.matches(" staged").count(), 2, "{overlapped}");
 }
 
@@ -84,7 +84,7 @@ fn count(line: &str, word: &str) -> u64 {
 }
 
 fn both_directions__posted_receives_are_not_copied_twice() {
-    let printed = run(&["-n", "2"], &example("both_ways"), None);
+    let printed = run(&["-n", "2"], &example("both_directions"), None);
     for line in printed.lines() {
         let (straight, staged) = (count(line, " bytes straight"), count(line, " staged"));
         assert_eq!(straight + staged, MESSAGE, "{line}");

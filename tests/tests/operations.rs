@@ -64,13 +64,13 @@ fn limits__no_calls_for_several_packets() {
         skip("systemd-analyze");
     }
     if in_user_namespace() || !Uid::effective().is_root() {
-        skip("root: nobody else may give privileges up in this way");
+        skip("root: nobody else may give privileges up so");
     }
     let unit = "[Service]\nSystemCallFilter=@system-service @network-io\n\
                 SystemCallFilter=~sendmmsg recvmmsg\n";
     let unit = TempFile::new(unit);
-    for carrier in ["ethernet", "udp"] {
-        let topology = Topology::pair_with(["--carrier", carrier]);
+    for underlay in ["ethernet", "udp"] {
+        let topology = Topology::pair_with(["--underlay", underlay]);
         let [mut client, mut server] = [1, 2].map(|number| {
             let mut command = topology.node(number).command(SANDBOXED);
             command.arg(unit.path()).arg(PUPPET);

@@ -155,7 +155,7 @@ fn latency__beside_others() {
     assert_eq!(refused.status.code(), Some(2), "raw frames know no connections");
 }
 
-/// Both ways to think, with both transports: each message is late enough, and what it costs is
+/// Both kinds of thinking, with both transports: each message is late enough, and what it costs is
 /// counted without thinking.
 fn latency__with_time_to_think() {
     let topology = Topology::pair();
@@ -263,8 +263,8 @@ fn stream__of_many_in_both_directions() {
 }
 
 fn stream__without_offloads() {
-    for carrier in ["ethernet", "udp"] {
-        without_offloads(&Topology::up("pair", ["--carrier", carrier]));
+    for underlay in ["ethernet", "udp"] {
+        without_offloads(&Topology::up("pair", ["--underlay", underlay]));
     }
 }
 
@@ -303,7 +303,7 @@ fn sweep__has_its_keys() {
 
 /// Three nodes on a switch, and the port of one of them sends at 20 Mbit/s only.
 fn mesh__measures_all_pairs_and_names_the_slow_port() {
-    let topology = Topology::up("star", ["3", "--carrier", "ethernet", "--no-routers"]);
+    let topology = Topology::up("star", ["3", "--underlay", "ethernet", "--no-routers"]);
     let _servers = [1, 2, 3].map(|node| Server::run(topology.node(node).command(prp()), node));
     let slow = ["qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", "20mbit"];
     let slow = [&slow[..], &["burst", "64kb", "latency", "50ms"]].concat();
@@ -338,9 +338,10 @@ fn mesh__measures_all_pairs_and_names_the_slow_port() {
     assert_eq!(alone.status.code(), Some(2), "a node alone is no mesh");
 }
 
-/// The prphosts of one node does not know another one: both ways fail, and all others are measured.
+/// The prphosts of one node does not know another one: both directions fail, and all others are
+/// measured.
 fn mesh__goes_on_without_a_pair_that_fails() {
-    let topology = Topology::up("star", ["3", "--carrier", "ethernet", "--no-routers"]);
+    let topology = Topology::up("star", ["3", "--underlay", "ethernet", "--no-routers"]);
     let lines = topology.node(3).hosts();
     let is_known = |line: &&str| !line.trim_start().starts_with("2 ");
     let known: Vec<_> = lines.lines().filter(is_known).collect();
@@ -365,9 +366,9 @@ fn mesh__goes_on_without_a_pair_that_fails() {
     }
 }
 
-/// Raw frames go by the same way as PRP's, so that they can be compared.
+/// Raw frames go by the same path as PRP's, so that they can be compared.
 fn latency__raw_frames_have_the_vlan_of_prphosts() {
-    let topology = Topology::pair_with(["--carrier", "ethernet"]);
+    let topology = Topology::pair_with(["--underlay", "ethernet"]);
     let machines = [topology.node(1), topology.node(2)];
     let [one, two] = machines.each_ref().map(|machine| machine.field("mac"));
     let tag = "vlan=7 priority=5";

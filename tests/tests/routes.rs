@@ -197,7 +197,7 @@ fn presence__reports_at_once_where_no_route_leads_on() {
         let mut puppet = Puppet::start(&topology.node(1), PUPPET);
         let (kind, text) = puppet.ask("connect s 3:80 timeout=60000").unwrap_err();
         assert_eq!(kind, "HostUnreachable", "{text}");
-        assert!(text.contains("node 2, a router on the way to node 3"), "{text}");
+        assert!(text.contains("node 2, a router on the path to node 3"), "{text}");
         assert_eq!(counter(&topology, 2, "/requests_refused"), 1);
         assert_eq!(counter(&topology, 2, "/echoes_answered"), 0);
     }

@@ -158,7 +158,7 @@ struct Cube {
 }
 
 impl Cube {
-    /// A cube with a stream of `bytes` on its way, some of which router 4 has forwarded.
+    /// A cube with a stream of `bytes` in transit, some of which router 4 has forwarded.
     fn started(seed: u64, bytes: u64, arguments: &[&str]) -> Self {
         // The link is so slow that the transfer cannot end before the failure, however late this
         // thread runs.
@@ -172,7 +172,7 @@ impl Cube {
         let (mut client, mut server) = connected(&topology, 1, 8);
         server.ok("bg drain drain s");
         client.ok(format!("bg send send s {seed} {bytes}"));
-        wait::until("some of it to be on its way", || {
+        wait::until("some of it to be in transit", || {
             (counter(&topology, 4, "/forwarded_bytes") > MIB).then_some(())
         });
         Self { topology, routers, client, server }
@@ -199,10 +199,10 @@ fn a_cut_link(arguments: &[&str]) {
     let seed = seed::of("failover__a_stream_survives_a_cut_link");
     let mut cube = Cube::started(seed, 128 * MIB, arguments);
     cube.topology.topo(["link", "4", "down", "eth2"]);
-    // Over UDP no end notices the lost carrier, and node 1 may take its next route, by nodes 5 and
+    // Over UDP no end notices the lost link, and node 1 may take its next route, by nodes 5 and
     // 6, before router 4 has detected the loss of node 8.
     let others: &[u8] = if is_over_udp() { &[3, 6] } else { &[3] };
-    wait::until("frames on the way round", || {
+    wait::until("frames on the path round", || {
         let passes = |node: &u8| counter(&cube.topology, *node, "/forwarded_bytes") > MIB;
         others.iter().any(passes).then_some(())
     });
@@ -225,7 +225,7 @@ fn a_killed_router(arguments: &[&str]) {
     drop(cube.routers.remove(3));
     // By nodes 2 and 6, or by 3 or 5 if router 1 has missed the probes of router 2 as well: all
     // routers share few processors.
-    wait::until("frames on a way round", || {
+    wait::until("frames on a path round", || {
         let passes = |n| counter(&cube.topology, n, "/forwarded_bytes") > MIB;
         [6, 3, 5].into_iter().any(passes).then_some(())
     });
@@ -249,7 +249,7 @@ fn chain__a_router_killed_and_restarted() {
     let seed = seed::of("chain__a_router_killed_and_restarted");
     server.ok("bg drain drain s");
     client.ok(format!("bg send send s {seed} {}", 64 * MIB));
-    wait::until("some of it to be on its way", || {
+    wait::until("some of it to be in transit", || {
         (counter(&topology, 2, "/forwarded_bytes") > MIB).then_some(())
     });
     drop(router);

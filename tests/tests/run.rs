@@ -467,15 +467,15 @@ fn listener__serves_both_or_one_of_them() {
         command.stderr(Stdio::null()).status().expect("it runs").success()
     };
     // One socket, or one of IPv4 and one of IPv6 alone.
-    for (server, port, carrier, prp, tcp) in [
+    for (server, port, protocol, prp, tcp) in [
         ("serve_forking", 7013, "both", true, true),
         ("serve_forking", 7014, "prp", true, false),
         ("serve_forking", 7015, "tcp", false, true),
         ("serve_asyncio", 7022, "prp", true, false),
     ] {
-        let options = ["--listen", carrier];
+        let options = ["--listen", protocol];
         let _server = Run::new(pair.node(2)).with(&options).serve(server, port);
-        assert_eq!((over_prp(port), plain("10.99.0.2", port)), (prp, tcp), "{server} {carrier}");
+        assert_eq!((over_prp(port), plain("10.99.0.2", port)), (prp, tcp), "{server} {protocol}");
     }
 }
 

@@ -20,7 +20,7 @@ prp_tests::main! {
     first: build;
     light:
         connection__is_counted_under_prp_run,
-        ping_pong__over_each_carrier,
+        ping_pong__over_each_underlay,
         socket__has_the_calls_of_the_system,
         socket__needs_a_node;
 }
@@ -126,9 +126,9 @@ fn ping(mut command: impl FnMut() -> Command) -> String {
     })
 }
 
-fn ping_pong__over_each_carrier() {
-    for carrier in ["ethernet", "udp"] {
-        let pair = Topology::pair_with(["--carrier", carrier]);
+fn ping_pong__over_each_underlay() {
+    for underlay in ["ethernet", "udp"] {
+        let pair = Topology::pair_with(["--underlay", underlay]);
         let program = PREFIX.join("pingpong");
         let program = program.to_str().expect("text");
         let _server = Server::start(pair.node(2).command(program));

@@ -95,7 +95,7 @@ fn check__an_alternative_name_and_a_device_that_is_down() {
     topology.link(1, Link::Down);
     let (code, stdout, _) = run(&two, &["hosts", "check"]);
     assert_eq!(code, Some(0), "the other end is not ours: {stdout}");
-    assert!(stdout.contains("note: ") && stdout.contains("eth0 has no carrier"), "{stdout}");
+    assert!(stdout.contains("note: ") && stdout.contains("eth0 has no link"), "{stdout}");
     topology.link(2, Link::Down);
     let (code, _, stderr) = run(&two, &["hosts", "check"]);
     assert!(code == Some(1) && stderr.contains("eth0 is down"), "{stderr}");
@@ -121,13 +121,13 @@ fn connect__where_the_own_device_is_down_says_so() {
         stderr.contains("2:7000: no answer from the peer for 0.3 s; is a server started"),
         "{stderr}"
     );
-    // Expect: an error at once, since waiting would not help. The kernel reports a lost carrier
+    // Expect: an error at once, since waiting would not help. The kernel reports a lost link
     // after a while.
     topology.link(2, Link::Down);
     let flags = || one.run("ip", &["-o", "link", "show", "eth0"]);
-    wait::until("eth0 has no carrier", || flags().contains("NO-CARRIER").then_some(()));
+    wait::until("eth0 has no link", || flags().contains("NO-CARRIER").then_some(()));
     let (code, _, stderr) = run(&one, &["ping", "-c", "1", "2"]);
-    assert!(code == Some(4) && stderr.contains("device eth0 has no carrier"), "{stderr}");
+    assert!(code == Some(4) && stderr.contains("device eth0 has no link"), "{stderr}");
     let (code, _, stderr) = run(&one, &["cat", "-w", "60", "2", "7000"]);
     assert!(
         code == Some(5) && stderr.contains("eth0 of this machine is down or has no"),
@@ -315,7 +315,7 @@ fn ping__counts_and_ends_with_a_summary() {
 fn ping__without_the_privilege_says_what_is_missing() {
     let topology = Topology::pair();
     if topology.is_rootless() {
-        skip("root: nobody else may give privileges up in this way");
+        skip("root: nobody else may give privileges up so");
     }
     let node = topology.node(1);
     let program = TempFile::copy(prp().to_str().expect("a plain name"));
@@ -418,7 +418,7 @@ fn stat__shows_both_ends_and_filters() {
     assert_eq!((&processes[0]["pid"], &processes[0]["node"]), (&client.id().into(), &1.into()));
     let end = &processes[0]["connections"][0];
     assert_eq!(end["local_port"], server_end["peer_port"], "{snapshot}");
-    assert_eq!((&end["state"], &end["carrier"]), (&"ESTAB".into(), &"ethernet".into()));
+    assert_eq!((&end["state"], &end["underlay"]), (&"ESTAB".into(), &"ethernet".into()));
     assert_eq!((&end["device"], &end["role"]), (&"eth0".into(), &"connected".into()), "{end}");
     let table = stat(&two, &["-a", "-r"]);
     let head = "State   Recv-Q  Send-Q  Local";
@@ -448,7 +448,7 @@ fn trace__gives_up_without_answers() {
     let node = topology.node(1);
     let (code, stdout, why) = run(&node, &["trace", "-q", "1", "-w", "0.05", "2"]);
     assert_eq!((code, stdout.lines().count()), (Some(4), 3), "{stdout}{why}");
-    assert!(why.contains("does prp-routed run on 2 (node2), the first node on the way?"), "{why}");
+    assert!(why.contains("does prp-routed run on 2 (node2), the first node on the path?"), "{why}");
     let _router = Router::start(&topology.node(2), ROUTED);
     let (code, stdout, _) = run(&node, &["trace", "-q", "1", "-w", "5", "--json", "2"]);
     let report = json(&stdout);

@@ -23,12 +23,12 @@ prp_tests::main! {
         ping__a_process_of_the_node_answers,
         ping__answers_for_its_node_where_no_router_does,
         ping__takes_the_node_s_own_port_when_its_holder_ends,
-        trace__routers_of_both_carriers,
+        trace__routers_of_both_underlays,
         routed__has_the_udp_addresses_of_prphosts,
         doctor__what_is_wrong_with_the_route,
         doctor__the_holder_of_the_node_s_own_port_is_stopped,
         check__finds_the_own_node_where_any_address_can_be_bound,
-        dump__shows_trains_packet_by_packet;
+        dump__shows_gso_batches_packet_by_packet;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -156,7 +156,7 @@ fn ping__takes_the_node_s_own_port_when_its_holder_ends() {
 }
 
 /// From an Ethernet segment to a UDP network and back.
-fn trace__routers_of_both_carriers() {
+fn trace__routers_of_both_underlays() {
     let (topology, hosts) = Topology::ethernet_then_udp();
     let _routers = [1, 2, 3].map(|node| {
         let hosts = hosts[usize::from(node) - 1].path();
@@ -179,7 +179,7 @@ fn trace__routers_of_both_carriers() {
 
 /// An address is what prphosts has, and not the number by which the router knows it.
 fn routed__has_the_udp_addresses_of_prphosts() {
-    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let topology = Topology::pair_with(["--underlay", "udp"]);
     let node = topology.node(1);
     let _router = Router::start(&node, ROUTED);
     let ask = |what: &str| {
@@ -203,9 +203,9 @@ fn examine(topology: &Topology) -> (Vec<String>, Value) {
     (kinds.collect(), report)
 }
 
-/// No such node, no fault, a link with a smaller MTU, and a filter that drops whole trains.
+/// No such node, no fault, a link with a smaller MTU, and a filter that drops whole GSO batches.
 fn doctor__what_is_wrong_with_the_route() {
-    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let topology = Topology::pair_with(["--underlay", "udp"]);
     let two = topology.node(2);
     let (kinds, report) = examine(&topology);
     assert_eq!(kinds, ["no_answer"], "{report:#}");
@@ -239,7 +239,7 @@ fn doctor__what_is_wrong_with_the_route() {
         two.run("nft", &[command]);
     }
     let (kinds, report) = examine(&topology);
-    assert_eq!(kinds, ["trains_lost"], "{report:#}");
+    assert_eq!(kinds, ["gso_batches_lost"], "{report:#}");
 }
 
 /// For a process of the same user the doctor names the process; for one of another user it names
@@ -285,7 +285,7 @@ fn doctor__the_holder_of_the_node_s_own_port_is_stopped() {
 /// The kernel allows programs to bind addresses of other machines, as on redundant routers
 /// (keepalived).
 fn check__finds_the_own_node_where_any_address_can_be_bound() {
-    let topology = Topology::pair_with(["--carrier", "udp"]);
+    let topology = Topology::pair_with(["--underlay", "udp"]);
     let one = topology.node(1);
     let hosts = TempFile::new("1 udp:10.99.0.1\n2 udp:10.99.0.2\n");
     one.run("sh", &["-c", "echo 1 >/proc/sys/net/ipv4/ip_nonlocal_bind"]);
@@ -303,9 +303,9 @@ fn policy(pid: u32) -> libc::c_int {
     field.and_then(|field| field.parse().ok()).expect("a policy")
 }
 
-/// The capture is taken at the sender's device, which gets whole trains.
-fn dump__shows_trains_packet_by_packet() {
-    let topology = Topology::pair_with(["--carrier", "udp"]);
+/// The capture is taken at the sender's device, which gets whole GSO batches.
+fn dump__shows_gso_batches_packet_by_packet() {
+    let topology = Topology::pair_with(["--underlay", "udp"]);
     let (one, two) = (topology.node(1), topology.node(2));
     let prp = prp_path();
     let file = TempFile::new("");
@@ -345,14 +345,14 @@ fn dump__shows_trains_packet_by_packet() {
     let mut client = client.spawn().expect("topo runs");
     let mut input = client.stdin.take().expect("a pipe");
     let mut sent = String::new();
-    // The first test of trains comes after 1.5 MB, and its report some time after that.
-    wait::until("trains", || {
+    // The first GSO test comes after 1.5 MB, and its report some time after that.
+    wait::until("GSO batches", || {
         let from = sent.len();
         let next = sent.lines().count();
         sent.extend((next..next + 50_000).map(|line| format!("{line}\n")));
         input.write_all(&sent.as_bytes()[from..]).expect("it reads");
         let rows = rows_of(&read_capture(&one, headers_path, &["--json", "--kind", "data"]));
-        (rows.iter().filter(|row| is_train(row)).count() > 3).then_some(())
+        (rows.iter().filter(|row| is_gso_batch(row)).count() > 3).then_some(())
     });
     drop(input);
     assert!(client.wait().expect("a child").success());
@@ -362,9 +362,9 @@ fn dump__shows_trains_packet_by_packet() {
     });
     let policies = [printing.id(), dump.id()].map(policy);
     assert_eq!(policies, [libc::SCHED_IDLE, libc::SCHED_OTHER], "a file has all packets");
-    wait::until("a train among the lines", || {
+    wait::until("a GSO batch among the lines", || {
         let text = std::fs::read_to_string(lines_path).expect("a file of ours");
-        rows_of(&text).iter().any(is_train).then_some(())
+        rows_of(&text).iter().any(is_gso_batch).then_some(())
     });
     let dumps = [&mut dump, &mut short, &mut printing].map(|dump| (dump, Signal::SIGINT));
     for (process, signal) in dumps.into_iter().chain([(&mut server, Signal::SIGTERM)]) {
@@ -373,14 +373,17 @@ fn dump__shows_trains_packet_by_packet() {
     }
     let rows: Vec<Value> =
         read(&["--json"]).lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
-    assert!(rows.iter().all(|row| row["carrier"] == "udp" && row["kind"] != "unknown"), "{rows:?}");
-    let of_trains = |kind: &str| {
-        let is_one = |row: &&Value| row["kind"] == kind && row["train"].as_u64() > Some(1);
+    assert!(
+        rows.iter().all(|row| row["underlay"] == "udp" && row["kind"] != "unknown"),
+        "{rows:?}"
+    );
+    let of_gso_batches = |kind: &str| {
+        let is_one = |row: &&Value| row["kind"] == kind && row["gso_batch"].as_u64() > Some(1);
         rows.iter().filter(is_one).count()
     };
-    assert!(of_trains("data") > 100 && of_trains("train_test") >= 8, "{rows:?}");
-    let first = read(&["--kind", "train-test", "-c", "1"]);
-    assert!(first.contains(":5231 > 10.") && first.contains("probe 0, of a train"), "{first}");
+    assert!(of_gso_batches("data") > 100 && of_gso_batches("gso_probe") >= 8, "{rows:?}");
+    let first = read(&["--kind", "gso-probe", "-c", "1"]);
+    assert!(first.contains(":5231 > 10.") && first.contains("probe 0, of a GSO batch"), "{first}");
     check_headers(&one, headers_path);
     assert!(headers.path().metadata().expect("a file").len() < sent.len() as u64 / 4);
 }
@@ -398,17 +401,17 @@ fn rows_of(text: &str) -> Vec<Value> {
     text.lines().filter_map(|row| serde_json::from_str(row).ok()).collect()
 }
 
-/// Whether the packet of `row` is the only captured one of its train.
-fn is_train(row: &Value) -> bool {
-    row["kind"] == "data" && row["train"].is_null() && row["bytes"].as_u64() > Some(10_000)
+/// Whether the packet of `row` is the only captured one of its GSO batch.
+fn is_gso_batch(row: &Value) -> bool {
+    row["kind"] == "data" && row["gso_batch"].is_null() && row["bytes"].as_u64() > Some(10_000)
 }
 
-/// A capture of headers has the first packet of each train, and the length of the train.
+/// A capture of headers has the first packet of each GSO batch, and the batch's length.
 fn check_headers(node: &Node<'_>, path: &str) {
     let rows = rows_of(&read_capture(node, path, &["--json", "--kind", "data"]));
     assert!(rows.iter().all(|row| row["destination_port"] == 7000));
-    assert!(rows.iter().all(|row| row["train"] == 1 || row["train"].is_null()), "{rows:?}");
-    assert!(rows.iter().any(is_train), "no train");
+    assert!(rows.iter().all(|row| row["gso_batch"] == 1 || row["gso_batch"].is_null()), "{rows:?}");
+    assert!(rows.iter().any(is_gso_batch), "no GSO batch");
     let text = read_capture(node, path, &[]);
     assert!(text.contains(" | the first of "), "{text}");
 }

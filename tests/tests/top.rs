@@ -81,10 +81,10 @@ fn top__at_a_terminal_is_live_and_gives_it_back() {
     terminal.wait_for(|screen| screen.contains(" 2:7001 "));
     drop(other);
     terminal.wait_for(|screen| !screen.contains(" 2:7001 "));
-    assert!(!terminal.screen().contains("Carrier"), "{}", terminal.screen());
+    assert!(!terminal.screen().contains("Underlay"), "{}", terminal.screen());
     terminal.resize(30, 120);
     terminal.wait_for(|screen| {
-        screen.contains(" Carrier ")
+        screen.contains(" Underlay ")
             && screen.contains(" ethernet ")
             && screen.lines().count() == 30
     });

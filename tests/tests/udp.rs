@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use nix::unistd::Uid;
+use prp_tests::gso_filter::garble_gso;
 use prp_tests::harness::skip;
 use prp_tests::loopback::Loopback;
 use prp_tests::privilege::{NOBODY, in_user_namespace};
@@ -16,7 +17,6 @@ use prp_tests::scratch::TempFile;
 use prp_tests::seed;
 use prp_tests::stream::{self, exchange, send};
 use prp_tests::topology::Topology;
-use prp_tests::train_filter::garble_trains;
 use prp_tests::wait::until;
 
 prp_tests::main! {
@@ -31,10 +31,10 @@ prp_tests::main! {
         link__a_listener_waits_for_an_address_that_is_checked,
         link__stream_of_full_segments,
         link__stream_through_losses,
-        link__trains_go_on_when_the_mtu_shrinks,
+        link__gso_goes_on_when_the_mtu_shrinks,
         link__segments_follow_the_mtu,
-        link__trains_that_are_lost_are_given_up,
-        link__trains_that_are_garbled_are_given_up,
+        link__gso_batches_that_are_lost_are_given_up,
+        link__gso_batches_that_are_garbled_are_given_up,
         link__udp_is_the_backup_of_ethernet,
         link__stream_goes_on_by_the_next_address;
 }
@@ -302,16 +302,17 @@ fn link__stream_through_losses() {
     send(&mut client, &mut server, seed::of("link__stream_through_losses"), 16 * MIB);
 }
 
-/// Sends `bytes` from `client` to `server`; returns the number of trains.
-fn trains_for(client: &mut Puppet, server: &mut Puppet, bytes: u64) -> u64 {
-    let before = trains_sent(client);
+/// Sends `bytes` from `client` to `server`; returns the number of GSO batches.
+fn gso_batches_for(client: &mut Puppet, server: &mut Puppet, bytes: u64) -> u64 {
+    let before = gso_batches_sent(client);
     server.ok(format!("bg take take s {bytes}"));
     let sent = client.ok(format!("send s 7 {bytes}"));
     assert_eq!(server.ok("join take"), sent);
-    trains_sent(client) - before
+    gso_batches_sent(client) - before
 }
 
-/// Sends `bytes` both ways, and does `meanwhile` after they have begun. The stream stays open.
+/// Sends `bytes` in both directions, and does `meanwhile` after they have begun. The stream stays
+/// open.
 fn transfer(client: &mut Puppet, server: &mut Puppet, bytes: u64, meanwhile: impl FnOnce()) {
     for end in [&mut *client, &mut *server] {
         end.ok(format!("bg take take s {bytes}"));
@@ -322,23 +323,23 @@ fn transfer(client: &mut Puppet, server: &mut Puppet, bytes: u64, meanwhile: imp
     assert_eq!([server, client].map(|end| end.ok("join take")), sent);
 }
 
-fn trains_sent(process: &mut Puppet) -> u64 {
-    process.ok("udp s trains_sent").parse().expect("a number")
+fn gso_batches_sent(process: &mut Puppet) -> u64 {
+    process.ok("udp s gso_batches_sent").parse().expect("a number")
 }
 
-/// The datagrams exceed the new MTU. The kernel refuses both a train and a single datagram, so that
-/// the refusal is no evidence against trains.
-fn link__trains_go_on_when_the_mtu_shrinks() {
+/// The datagrams exceed the new MTU. The kernel refuses both a GSO batch and a single datagram, so
+/// that the refusal is no evidence against GSO batches.
+fn link__gso_goes_on_when_the_mtu_shrinks() {
     let (topology, hosts) = pair(["--mtu", "9000"]);
     let (mut client, mut server) = connected(&topology, &hosts);
-    assert!(trains_for(&mut client, &mut server, 32 * MIB) > 0);
+    assert!(gso_batches_for(&mut client, &mut server, 32 * MIB) > 0);
     for number in [1, 2] {
         topology.node(number).run("ip", &["link", "set", "eth0", "mtu", "1500"]);
     }
-    trains_for(&mut client, &mut server, 32 * MIB);
+    gso_batches_for(&mut client, &mut server, 32 * MIB);
     assert_ne!(client.ok("too_big s"), "0", "none was too long");
-    assert_eq!(client.ok("udp s trains_refused"), "0");
-    assert!(trains_for(&mut client, &mut server, 16 * MIB) > 0);
+    assert_eq!(client.ok("udp s gso_batches_refused"), "0");
+    assert!(gso_batches_for(&mut client, &mut server, 16 * MIB) > 0);
 }
 
 /// Connections that are made after the MTU has changed have segments of the new size.
@@ -371,46 +372,46 @@ fn link__segments_follow_the_mtu() {
     }
 }
 
-/// A filter on the path that drops frames longer than a datagram drops whole trains.
-fn link__trains_that_are_lost_are_given_up() {
+/// A filter on the path that drops frames longer than a datagram drops whole GSO batches.
+fn link__gso_batches_that_are_lost_are_given_up() {
     if Command::new("nft").arg("--version").output().is_err() {
         skip("nft");
     }
     let (topology, hosts) = pair([]);
     let (mut client, mut server) = connected(&topology, &hosts);
-    assert!(trains_for(&mut client, &mut server, 16 * MIB) > 0);
+    assert!(gso_batches_for(&mut client, &mut server, 16 * MIB) > 0);
     let rule = "add rule inet t in udp dport 5230-5357 meta length > 2000 drop";
     let chain = "add chain inet t in { type filter hook input priority 0; }";
     for command in ["add table inet t", chain, rule] {
         topology.node(2).run("nft", &[command]);
     }
-    trains_for(&mut client, &mut server, 32 * MIB);
-    assert_eq!(client.ok("udp s trains_withdrawn"), "1");
-    assert_eq!(trains_for(&mut client, &mut server, 16 * MIB), 0);
+    gso_batches_for(&mut client, &mut server, 32 * MIB);
+    assert_eq!(client.ok("udp s gso_withdrawn"), "1");
+    assert_eq!(gso_batches_for(&mut client, &mut server, 16 * MIB), 0);
     // In the other direction they pass.
-    assert!(trains_for(&mut server, &mut client, 16 * MIB) > 0);
+    assert!(gso_batches_for(&mut server, &mut client, 16 * MIB) > 0);
 }
 
-/// The kernel of the receiving node changes all datagrams of a train but the first.
-fn link__trains_that_are_garbled_are_given_up() {
+/// The kernel of the receiving node changes all datagrams of a GSO batch but the first.
+fn link__gso_batches_that_are_garbled_are_given_up() {
     let (topology, hosts) = pair([]);
     if topology.is_rootless() {
         skip("root: to load a program into the kernel");
     }
     let (mut client, mut server) = connected(&topology, &hosts);
-    assert!(trains_for(&mut client, &mut server, 16 * MIB) > 0);
-    let hook = garble_trains(&topology.node(2));
+    assert!(gso_batches_for(&mut client, &mut server, 16 * MIB) > 0);
+    let hook = garble_gso(&topology.node(2));
     let Ok(_hook) = hook else { skip(format!("programs at devices: {hook:?}")) };
-    trains_for(&mut client, &mut server, 32 * MIB);
-    assert_eq!(client.ok("udp s trains_withdrawn"), "1");
-    assert_eq!(client.ok("udp s train_tests_failed"), "2");
+    gso_batches_for(&mut client, &mut server, 32 * MIB);
+    assert_eq!(client.ok("udp s gso_withdrawn"), "1");
+    assert_eq!(client.ok("udp s gso_tests_failed"), "2");
     let changed = server.ok("drops s bad_crc");
     assert_ne!(changed, "0", "no segment has been changed");
     // Single datagrams arrive unchanged.
-    assert_eq!(trains_for(&mut client, &mut server, 16 * MIB), 0);
+    assert_eq!(gso_batches_for(&mut client, &mut server, 16 * MIB), 0);
     assert_eq!(server.ok("drops s bad_crc"), changed);
-    // The other way they get through.
-    assert!(trains_for(&mut server, &mut client, 16 * MIB) > 0);
+    // In the other direction they get through.
+    assert!(gso_batches_for(&mut server, &mut client, 16 * MIB) > 0);
 }
 
 /// In the middle of a transfer the link begins to drop frames with PRP's EtherType, and still
@@ -419,11 +420,11 @@ fn link__udp_is_the_backup_of_ethernet() {
     if Command::new("nft").arg("--version").output().is_err() {
         skip("nft");
     }
-    let topology = Topology::pair_with(["--carrier", "both"]);
+    let topology = Topology::pair_with(["--underlay", "both"]);
     let [mut client, mut server] =
         [1, 2].map(|number| Puppet::start(&topology.node(number), PUPPET));
     stream::connect(&mut client, &mut server, "2:80", "");
-    assert_eq!(trains_for(&mut client, &mut server, 16 * MIB), 0);
+    assert_eq!(gso_batches_for(&mut client, &mut server, 16 * MIB), 0);
     transfer(&mut client, &mut server, 64 * MIB, || {
         for number in [1, 2] {
             let chain = "add chain netdev t i { type filter hook ingress device eth0 priority 0; }";
@@ -434,8 +435,9 @@ fn link__udp_is_the_backup_of_ethernet() {
             }
         }
     });
-    // What is left of the first transfer when the rules take effect may be too little for a train.
-    assert!(trains_for(&mut client, &mut server, 16 * MIB) > 0);
+    // What is left of the first transfer when the rules take effect may be too little for a GSO
+    // batch.
+    assert!(gso_batches_for(&mut client, &mut server, 16 * MIB) > 0);
 }
 
 /// Both nodes have an address on each of two networks. In the middle of a transfer the first

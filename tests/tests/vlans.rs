@@ -26,7 +26,7 @@ fn process(machine: &Node<'_>, hosts: &TempFile) -> Puppet {
 }
 
 fn vlan__carries_streams_and_is_apart() {
-    let topology = Topology::pair_with(["--carrier", "ethernet"]);
+    let topology = Topology::pair_with(["--underlay", "ethernet"]);
     let machines = [topology.node(1), topology.node(2)];
     let [one, two] = machines.each_ref().map(|machine| machine.field("mac"));
     let hosts = |tag: &str| TempFile::new(format!("1 {one} eth0 {tag}\n2 {two} eth0 {tag}\n"));
@@ -46,7 +46,7 @@ fn vlan__carries_streams_and_is_apart() {
 /// The second machine is two nodes, in a VLAN each. They reach each other by the first one, which
 /// is in both, and by nothing else.
 fn vlan__a_router_joins_two_of_one_device() {
-    let topology = Topology::pair_with(["--carrier", "ethernet"]);
+    let topology = Topology::pair_with(["--underlay", "ethernet"]);
     let machines = [topology.node(1), topology.node(2)];
     let [one, two] = machines.each_ref().map(|machine| machine.field("mac"));
     let trunk = TempFile::new(format!(

@@ -216,7 +216,7 @@ impl Sender {
     fn send_until_open(&mut self) {
         let deadline = std::time::Instant::now() + TIMEOUT;
         while self.send(BATCH) == 0 {
-            assert!(std::time::Instant::now() < deadline, "the way stays closed");
+            assert!(std::time::Instant::now() < deadline, "the path stays closed");
             self.service(RETRY_INTERVAL);
             self.send(FLOW);
             self.service(WITHIN);
@@ -331,7 +331,7 @@ fn flow__ends_and_leaves_the_path_to_others() {
     let mut one = Sender::open();
     let mut other = Sender::new();
     other.flow();
-    assert_eq!(other.send(FLOW), 0, "the way is taken");
+    assert_eq!(other.send(FLOW), 0, "the path is taken");
     let mut services = 0;
     while one.service(SERVICE_INTERVAL).is_some() {
         services += 1;
@@ -403,7 +403,7 @@ fn capture__gets_what_passes_by_its_socket() {
     let first = from.next;
     assert_eq!(from.send(FLOW), FLOW as u64, "past the capture's socket");
     from.service(SERVICE_INTERVAL);
-    assert_eq!(from.send(BATCH), BATCH as u64, "the capture gets them, and the way stays");
+    assert_eq!(from.send(BATCH), BATCH as u64, "the capture gets them, and the path stays");
     let expected: Vec<_> = (first..from.next).collect();
     let deadline = std::time::Instant::now() + TIMEOUT;
     while !seen.lock().expect("no panic").ends_with(&expected) {

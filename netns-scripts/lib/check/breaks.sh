@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# `up` that fails, is killed or interrupted on its way.
+# `up` that fails, is killed or interrupted halfway.
 # shellcheck disable=SC2154 # topo, scratch, A and B are of check-topo, said is of `ends`
 
 # Replaces each tool by a script that counts the calls, and that kills topo or fails at call number
@@ -49,7 +49,7 @@ check_failing_up() {
                 fail "when call $n failed it said: $(<"$scratch/said")"
             nothing_left
         else
-            # `up` survives some failures: it repeats the check of the carrier, for one.
+            # `up` survives some failures: it repeats the check of the links, for one.
             "$topo" down
             (($(<"$scratch/count") >= n)) || break
         fi

@@ -110,7 +110,7 @@ check_faults() {
     ends 0 "$topo" up pair --loss 100% --dup=0 --seed 7
     [[ $said == *'with faults'* ]] || fail "$said"
     frames 1 200 100 02:00:00:00:00:01 02:00:00:00:00:02
-    soon counted 'way=1 frames=200 lost=200 doubled=0'
+    soon counted 'direction=1 frames=200 lost=200 doubled=0'
     ends 0 "$topo" faults --loss 0% --dup 100%
     is settings "loss=0% dup=100% reorder=0% corrupt=0% delay=0us jitter=0us seed=7" "$("$topo" faults | head -n 1)"
     sink 2 400 sink

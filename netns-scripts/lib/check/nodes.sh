@@ -37,14 +37,14 @@ check_hosts() {
     is PRP_NODE "" "$("$topo" exec 1 -- printenv PRP_NODE || true)"
 }
 
-check_carriers() {
+check_underlays() {
     need_python
-    local carrier
-    for carrier in udp both; do
-        PRP_CARRIER=$carrier "$topo" up pair --mtu 1400
+    local underlay
+    for underlay in udp both; do
+        PRP_UNDERLAY=$underlay "$topo" up pair --mtu 1400
         "$topo" list --json | python3 -c 'import json, sys
-assert {row["carrier"] for row in json.load(sys.stdin)} == {sys.argv[1]}' "$carrier"
-        case $carrier in
+assert {row["underlay"] for row in json.load(sys.stdin)} == {sys.argv[1]}' "$underlay"
+        case $underlay in
         udp) is prphosts "1 udp:10.99.0.1 node1 mtu=1400
 2 udp:10.99.0.2 node2 mtu=1400" "$(routes 1)" ;;
         both) is prphosts "1 02:00:00:00:00:01 eth0, udp:10.99.0.1 metric 10000 node1
@@ -53,7 +53,7 @@ assert {row["carrier"] for row in json.load(sys.stdin)} == {sys.argv[1]}' "$carr
         ends 1 "$topo" up pair --mtu 1400
         "$topo" down
     done
-    refused 2 'ethernet, udp, both or unix' up pair --carrier tcp
+    refused 2 'ethernet, udp, both or unix' up pair --underlay tcp
 }
 
 check_apart() {
@@ -126,7 +126,7 @@ check_the_nodes() {
     check "help tells the commands" check_help
     check "list shows what up made" check_list
     check "each node has its prphosts and its address" check_hosts
-    check "carriers of prphosts" check_carriers
+    check "underlays of prphosts" check_underlays
     check "nodes are apart from the host" check_apart
     check "up and down twice are up and down" check_twice
     check "exec passes the status" check_status

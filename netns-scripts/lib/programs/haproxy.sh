@@ -13,7 +13,7 @@ program_haproxy() {
     cat >"$folder/haproxy.conf" <<TEXT
 global
     nbthread 2
-    stats socket $folder/control.$CARRIER expose-fd listeners level admin
+    stats socket $folder/control.$PROTOCOL expose-fd listeners level admin
 defaults
     mode http
     option splice-auto

@@ -40,12 +40,12 @@ program_openssh() {
     on 1 ssh "${SSH[@]}" -i "$folder/key" -p 7022 "$user@$HOST2" 'echo here; exit 7' || echo "status $?"
     on 1 ssh "${SSH[@]}" -i "$folder/key" -p 7022 "$user@$HOST2" cat <"$folder/file" | checksum
     on 1 ssh "${SSH[@]}" -tt -i "$folder/key" -p 7022 "$user@$HOST2" 'test -t 0 && echo terminal' </dev/null | tr -d '\r'
-    on 1 scp "${SSH[@]}" -i "$folder/key" -P 7022 "$folder/file" "$user@$HOST2:$folder/copy.$CARRIER"
-    checksum <"$folder/copy.$CARRIER"
-    on 1 scp "${SSH[@]}" -i "$folder/key" -P 7022 "$user@$HOST2:$folder/copy.$CARRIER" "$folder/back.$CARRIER"
-    checksum <"$folder/back.$CARRIER"
+    on 1 scp "${SSH[@]}" -i "$folder/key" -P 7022 "$folder/file" "$user@$HOST2:$folder/copy.$PROTOCOL"
+    checksum <"$folder/copy.$PROTOCOL"
+    on 1 scp "${SSH[@]}" -i "$folder/key" -P 7022 "$user@$HOST2:$folder/copy.$PROTOCOL" "$folder/back.$PROTOCOL"
+    checksum <"$folder/back.$PROTOCOL"
     # From node 1 over node 2 to node 1: the process that is connected to opens a connection.
-    cat >"$folder/client.$CARRIER" <<TEXT
+    cat >"$folder/client.$PROTOCOL" <<TEXT
 IdentityFile $folder/key
 StrictHostKeyChecking no
 UserKnownHostsFile /dev/null
@@ -60,5 +60,5 @@ Host last
     User $user
     ProxyJump jump
 TEXT
-    on 1 ssh -F "$folder/client.$CARRIER" last 'echo over the other node'
+    on 1 ssh -F "$folder/client.$PROTOCOL" last 'echo over the other node'
 }

@@ -16,7 +16,7 @@ as_postgres() {
 }
 
 serve_postgresql() {
-    local folder=$WORK/database.$CARRIER
+    local folder=$WORK/database.$PROTOCOL
     [[ -d $folder/data ]] || make_database "$folder"
     start 2 setpriv --reuid=postgres --regid=postgres --clear-groups "$POSTGRESQL/postgres" -D "$folder/data"
     listening 2 7432

@@ -8,8 +8,8 @@ LEAST[redis]=10000000
 
 # serve_redis NODE PORT: a server that keeps nothing by itself.
 serve_redis() {
-    owned "$WORK/redis.$2.$CARRIER"
-    start "$1" redis-server --port "$2" --bind 0.0.0.0 --protected-mode no --save '' --dir "$WORK/redis.$2.$CARRIER"
+    owned "$WORK/redis.$2.$PROTOCOL"
+    start "$1" redis-server --port "$2" --bind 0.0.0.0 --protected-mode no --save '' --dir "$WORK/redis.$2.$PROTOCOL"
     listening "$1" "$2"
 }
 
@@ -45,7 +45,7 @@ program_redis() {
     on 1 redis-benchmark -h "$HOST2" -p 7379 -n 20000 -c 20 -P 16 -q -t incr >/dev/null
     redis bgsave
     await has_saved
-    redis-check-rdb "$WORK/redis.7379.$CARRIER/dump.rdb" | grep -c 'RDB looks OK'
+    redis-check-rdb "$WORK/redis.7379.$PROTOCOL/dump.rdb" | grep -c 'RDB looks OK'
     redis get counter:__rand_int__
     serve_redis 1 7380
     replica replicaof "$HOST2" 7379

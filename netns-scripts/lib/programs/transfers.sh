@@ -22,9 +22,9 @@ program_curl() {
     start 2 "$PYTHON" -m http.server -d "$folder" --bind :: 7081
     listening 2 7081
     on 1 curl -sS "http://$HOST2:7081/large" | checksum
-    on 1 curl -sS --parallel "http://$HOST2:7081/large" -o "$folder/one.$CARRIER" \
-        "http://$HOST2:7081/large" -o "$folder/two.$CARRIER"
-    cat "$folder/one.$CARRIER" "$folder/two.$CARRIER" | checksum
+    on 1 curl -sS --parallel "http://$HOST2:7081/large" -o "$folder/one.$PROTOCOL" \
+        "http://$HOST2:7081/large" -o "$folder/two.$PROTOCOL"
+    cat "$folder/one.$PROTOCOL" "$folder/two.$PROTOCOL" | checksum
     on 1 curl -sS -o /dev/null -w '%{http_code}\n' "http://$HOST2:7081/nothing"
     on 1 curl -sS "http://$HOST2:7099/" 2>/dev/null || echo "status $?"
 }
@@ -36,30 +36,30 @@ tree() {
 
 program_rsync() {
     local folder=$WORK/rsync at
-    mkdir -p "$folder/from/deep" "$folder/to.$CARRIER"
+    mkdir -p "$folder/from/deep" "$folder/to.$PROTOCOL"
     noise 8 "$folder/from/large"
     for ((at = 0; at < 200; at++)); do echo "$at" >"$folder/from/deep/$at"; done
     cat >"$folder/rsyncd.conf" <<TEXT
 use chroot = no
-pid file = $folder/pid.$CARRIER
+pid file = $folder/pid.$PROTOCOL
 log file = $folder/log
 [from]
 path = $folder/from
 [to]
-path = $folder/to.$CARRIER
+path = $folder/to.$PROTOCOL
 read only = no
 uid = $(id -u)
 gid = $(id -g)
 TEXT
     start 2 rsync --daemon --no-detach --port 7873 --config "$folder/rsyncd.conf"
     listening 2 7873
-    on 1 rsync -a "rsync://$HOST2:7873/from/" "$folder/copy.$CARRIER"
-    tree "$folder/copy.$CARRIER" | checksum
+    on 1 rsync -a "rsync://$HOST2:7873/from/" "$folder/copy.$PROTOCOL"
+    tree "$folder/copy.$PROTOCOL" | checksum
     # A part that differs, and one that is gone.
-    head -c 5M "$folder/from/large" >"$folder/copy.$CARRIER/large"
-    rm "$folder/copy.$CARRIER/deep/7"
-    on 1 rsync -a --delete "$folder/copy.$CARRIER/" "rsync://$HOST2:7873/to"
-    tree "$folder/to.$CARRIER" | checksum
+    head -c 5M "$folder/from/large" >"$folder/copy.$PROTOCOL/large"
+    rm "$folder/copy.$PROTOCOL/deep/7"
+    on 1 rsync -a --delete "$folder/copy.$PROTOCOL/" "rsync://$HOST2:7873/to"
+    tree "$folder/to.$PROTOCOL" | checksum
 }
 
 program_git() {
@@ -76,11 +76,11 @@ program_git() {
     start 2 git daemon --reuseaddr --export-all --enable=receive-pack --base-path="$folder/all" \
         --listen=0.0.0.0 --port=7418 "$folder/all"
     listening 2 7418
-    on 1 git clone -q "git://$HOST2:7418/repository.git" "$folder/copy.$CARRIER"
-    git -C "$folder/copy.$CARRIER" rev-parse HEAD
-    git -C "$folder/copy.$CARRIER" fsck --full
-    on 1 git -C "$folder/copy.$CARRIER" push -q origin "HEAD:refs/heads/of-$CARRIER"
-    [[ $(git -C "$folder/all/repository.git" rev-parse "of-$CARRIER") == "$(git -C "$folder/work" rev-parse HEAD)" ]] &&
+    on 1 git clone -q "git://$HOST2:7418/repository.git" "$folder/copy.$PROTOCOL"
+    git -C "$folder/copy.$PROTOCOL" rev-parse HEAD
+    git -C "$folder/copy.$PROTOCOL" fsck --full
+    on 1 git -C "$folder/copy.$PROTOCOL" push -q origin "HEAD:refs/heads/of-$PROTOCOL"
+    [[ $(git -C "$folder/all/repository.git" rev-parse "of-$PROTOCOL") == "$(git -C "$folder/work" rev-parse HEAD)" ]] &&
         echo "pushed"
 }
 

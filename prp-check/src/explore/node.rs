@@ -66,7 +66,7 @@ impl Node {
             let other = 1 - node;
             let remote = PrpAddr::new(number(other), PORTS[other]);
             let conn = endpoint.connect(now, remote, Some(PORTS[node]), config, |_| true);
-            let conn = conn.expect("the way is there and the port is free");
+            let conn = conn.expect("the path is there and the port is free");
             apps.push(App::new(conn, node, incarnation, 0));
         }
         Self { endpoint: Rc::new(endpoint), incarnation, apps, listener }

@@ -16,7 +16,7 @@ pub enum Peers {
     Classic,
 }
 
-/// Two nodes, what they say to each other, and how much may go wrong on the way.
+/// Two nodes, what they say to each other, and how much may go wrong on the path.
 #[derive(Copy, Clone, Debug)]
 pub struct Scene {
     /// What it is called on the command line and in reports.

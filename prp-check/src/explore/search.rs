@@ -18,13 +18,13 @@ pub struct Tally {
     pub actions: u64,
     /// States at rest, from each of which the network healed.
     pub ends: u64,
-    /// Actions on the longest way.
+    /// Actions on the longest path.
     pub depth: usize,
     /// The limit was reached: there are more states.
     pub cut: bool,
 }
 
-/// A broken promise and the way to it.
+/// A broken promise and the path to it.
 #[derive(Clone, Debug)]
 pub struct Counterexample {
     /// What is wrong.
@@ -64,7 +64,7 @@ impl Search {
     /// # Errors
     /// The first broken promise it meets.
     pub fn run(mut self) -> Result<Tally, Counterexample> {
-        // A panic in the protocol is a finding like any other, and its way is worth knowing.
+        // A panic in the protocol is a finding like any other, and its path is worth knowing.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let world = World::new(self.scene)?;
             self.enter(&world)
@@ -103,7 +103,7 @@ impl Search {
         Ok(())
     }
 
-    /// Walks the way again to describe it.
+    /// Walks the path again to describe it.
     fn found(&self, what: String) -> Counterexample {
         let mut trace = Vec::new();
         if let Ok(mut world) = World::new(self.scene) {

@@ -18,7 +18,7 @@ use super::scene::Scene;
 /// One thing that may happen.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub enum Action {
-    /// The oldest frame on its way to a node arrives.
+    /// The oldest frame in transit to a node arrives.
     Deliver(usize),
     /// It is lost.
     Lose(usize),
@@ -46,7 +46,7 @@ pub struct World {
     scene: Scene,
     pub(super) now: Instant,
     pub(super) nodes: [Node; 2],
-    /// Frames on their way to each node.
+    /// Frames in transit to each node.
     pub(super) wires: [VecDeque<Rc<[u8]>>; 2],
     /// Frames that were kept back, and for which node.
     pub(super) kept: Vec<(usize, Rc<[u8]>)>,

@@ -44,7 +44,7 @@ const OVERHEAD_LIMIT: usize = 128 * 1024;
 /// Longest time after which nothing may be left: an orphan waits 60 s for its peer.
 const END_LIMIT: Duration = Duration::from_secs(200);
 
-/// Bytes the friends exchange each way after all operations.
+/// Bytes the friends exchange in each direction after all operations.
 const REST: usize = 4000;
 
 /// One run.

@@ -49,7 +49,7 @@ pub fn hosts(data: &[u8]) {
         assert_eq!(routes.local(), local);
         for node in hosts.nodes() {
             for hop in routes.lookup(node).next_hops() {
-                assert_ne!(hop.node, local, "a way to {node} leads back to {local}");
+                assert_ne!(hop.node, local, "a path to {node} leads back to {local}");
                 assert!(routes.is_source(node, hop.device, hop.addr));
             }
         }

@@ -89,7 +89,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a neighbour without a carrier is sent its frames",
+        "a neighbour without a link is sent its frames",
         "forward",
         UNUSABLE_HOPS,
         "hop.node == node && self.is_device_usable(hop.device)",
@@ -113,7 +113,7 @@ pub(super) const ROUTERS: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a request whose ways are down is not reported",
+        "a request whose next hops are down is not reported",
         "forward",
         ANSWER,
         "matches!(dropped, ForwardDrop::NoRoute | ForwardDrop::AllDown)",

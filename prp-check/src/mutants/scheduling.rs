@@ -9,7 +9,7 @@ const OUTPUT: &str = "prp-proto/src/endpoint/output.rs";
 const TABLE: &str = "prp-proto/src/endpoint/table.rs";
 const TIMER: &str = "prp-proto/src/timer.rs";
 const SEND_SLOT: &str = "prp-proto/src/connection/send_slot.rs";
-const TRAIN: &str = "prp-proto/src/connection/train.rs";
+const GSO_BATCH: &str = "prp-proto/src/connection/gso_batch.rs";
 const PEER_WINDOW: &str = "prp-proto/src/connection/peer_window.rs";
 const ENDPOINT: &str = "prp-proto/src/endpoint.rs";
 
@@ -25,33 +25,33 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "what is less than a train waits, however little is in flight",
+        "what is less than a GSO batch waits, however little is in flight",
         "scheduling",
-        TRAIN,
+        GSO_BATCH,
         "in_flight > unacknowledged + full",
         "in_flight > 0",
     ),
     mutation(
         Unit,
-        "a message waits for a train",
+        "a message waits for a GSO batch",
         "scheduling",
-        TRAIN,
+        GSO_BATCH,
         "&& !send.buf.ends_message()",
         "",
     ),
     mutation(
         Unit,
-        "data wait for a train, however long an acknowledgement takes",
+        "data wait for a GSO batch, however long an acknowledgement takes",
         "scheduling",
-        TRAIN,
+        GSO_BATCH,
         "least <= NEAR",
         "least <= NEAR * 1000",
     ),
     mutation(
         Unit,
-        "the end of a stream waits for a train",
+        "the end of a stream waits for a GSO batch",
         "scheduling",
-        TRAIN,
+        GSO_BATCH,
         "&& self.state.can_send()",
         "",
     ),
@@ -169,7 +169,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a message by the fast path goes into a closed window",
+        "a message by fast send goes into a closed window",
         "sending",
         FAST_SEND,
         "            && self.send.window_open()\n",
@@ -177,7 +177,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a message by the fast path does not wait for the pace",
+        "a message by fast send does not wait for the pace",
         "sending",
         FAST_SEND,
         "            && self.send.pace_holds(now).is_none()\n",
@@ -185,7 +185,7 @@ pub(super) const SCHEDULING: &[Mutation] = &[
     ),
     mutation(
         Unit,
-        "a message by the fast path overtakes connections in the queue",
+        "a message by fast send overtakes connections in the queue",
         "sending",
         FAST_SEND,
         "            && self.send_slot.allows(true)\n",

@@ -13,7 +13,8 @@ pub const VLAN_PRESENT: i16 = 20;
 pub const DATA: i16 = 76;
 /// Where that ends.
 pub const DATA_END: i16 = 80;
-/// Bytes of payload that each datagram of a train has, but the last one; 0 for what is no train.
+/// Bytes of payload that each datagram of a GSO batch has, but the last one; 0 for what is no GSO
+/// batch.
 pub const GSO_SIZE: i16 = 176;
 
 /// Writes to the frame.

@@ -1,4 +1,4 @@
-//! Trains of datagrams: many of one size by one system call (`UDP_SEGMENT`, `UDP_GRO`).
+//! GSO batches: many of one size by one system call (`UDP_SEGMENT`, `UDP_GRO`).
 //!
 //! Sending uses the bare system call, as in [`super::mmsg`].
 
@@ -17,13 +17,13 @@ use super::packet::{get, set};
 /// From linux/socket.h: a call that sends nothing, and finds out about the path alone.
 const MSG_PROBE: libc::c_int = 0x10;
 
-/// Most bytes of a datagram, and of a train.
+/// Most bytes of a datagram, and of a GSO batch.
 pub(crate) const MAX_BYTES: usize = 65_507;
 
 /// Bytes for what the kernel says of a datagram: three numbers with their headers take 72.
 const CONTROL: usize = 128;
 
-/// The ancillary data of a train that is sent: the size of its datagrams.
+/// The ancillary data of a GSO batch that is sent: the size of its datagrams.
 #[repr(C, align(8))]
 #[derive(Copy, Clone, Debug)]
 struct SegmentSize {
@@ -117,8 +117,8 @@ impl<A: Copy> Loaded<'_, '_, A> {
     }
 
     /// Sends the datagrams of `range` to `to`, or to the peer of a connected socket, by one call,
-    /// without blocking: one alone, or a train of datagrams that all have the size of the first but
-    /// the last, which may be shorter.
+    /// without blocking: one alone, or a GSO batch of datagrams that all have the size of the first
+    /// but the last, which may be shorter.
     ///
     /// # Errors
     /// What happened to them: none has left.
@@ -206,9 +206,9 @@ pub(crate) fn ask_route(fd: BorrowedFd<'_>, to: &SockAddr) -> io::Result<()> {
     cvt(asked).map(drop)
 }
 
-/// What came by one system call from one sender: a datagram, or a train of them.
+/// What came by one system call from one sender: a datagram, or a GSO batch of them.
 #[derive(Copy, Clone, Debug)]
-pub(crate) struct Train<'a> {
+pub(crate) struct GsoBatch<'a> {
     /// Its sender.
     pub(crate) from: SocketAddr,
     /// All its bytes.
@@ -222,19 +222,19 @@ pub(crate) struct Train<'a> {
     pub(crate) overflow: Option<u32>,
 }
 
-impl<'a> Train<'a> {
+impl<'a> GsoBatch<'a> {
     /// Its datagrams, in order.
     pub(crate) fn datagrams(&self) -> impl Iterator<Item = &'a [u8]> {
         self.bytes.chunks(self.segment.max(1))
     }
 }
 
-/// A place for one train.
+/// A place for one GSO batch.
 #[derive(Debug)]
 #[repr(C, align(8))]
 struct Control([u8; CONTROL]);
 
-/// Buffers for trains.
+/// Buffers for GSO batches.
 #[derive(Debug)]
 pub(crate) struct RecvList {
     buffer: Vec<u8>,
@@ -242,7 +242,7 @@ pub(crate) struct RecvList {
     controls: Vec<Control>,
     headers: Vec<libc::mmsghdr>,
     pieces: Vec<libc::iovec>,
-    /// Trains of the last call.
+    /// GSO batches of the last call.
     received: usize,
     /// The kernel, or a filter of system calls, refuses the call for several at a time.
     one_by_one: bool,
@@ -253,20 +253,20 @@ pub(crate) struct RecvList {
 unsafe impl Send for RecvList {}
 
 impl RecvList {
-    /// Trains received per call: more leave the second-level cache before they are read.
+    /// GSO batches received per call: more leave the second-level cache before they are read.
     pub(crate) const MAX: usize = 4;
 
-    /// Bytes of the buffer of a train: one that is smaller cuts trains off without a word.
-    const TRAIN: usize = 1 << 16;
+    /// Bytes of the buffer of a GSO batch: one that is smaller cuts GSO batches off without a word.
+    const GSO_BATCH: usize = 1 << 16;
 
-    /// Buffers for some trains.
+    /// Buffers for some GSO batches.
     ///
     /// # Errors
     /// `OutOfMemory`.
     pub(crate) fn new() -> io::Result<Self> {
         let mut buffer = Vec::new();
-        buffer.try_reserve_exact(Self::MAX * Self::TRAIN)?;
-        buffer.resize(Self::MAX * Self::TRAIN, 0);
+        buffer.try_reserve_exact(Self::MAX * Self::GSO_BATCH)?;
+        buffer.resize(Self::MAX * Self::GSO_BATCH, 0);
         // SAFETY: all-zero bytes are valid for all of them: integers and null pointers.
         let (name, header, piece) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
@@ -281,15 +281,15 @@ impl RecvList {
         })
     }
 
-    /// Receives what is there without blocking, up to `max` trains, or as many as there are buffers
-    /// for; how many there were.
+    /// Receives what is there without blocking, up to `max` GSO batches, or as many as there are
+    /// buffers for; how many there were.
     ///
     /// # Errors
     /// What the kernel says, which may be of something that was sent before.
     pub(crate) fn receive(&mut self, fd: BorrowedFd<'_>, max: usize) -> io::Result<usize> {
         self.received = 0;
         let count = if self.one_by_one { 1 } else { max.clamp(1, Self::MAX) };
-        for (i, chunk) in self.buffer.chunks_exact_mut(Self::TRAIN).take(count).enumerate() {
+        for (i, chunk) in self.buffer.chunks_exact_mut(Self::GSO_BATCH).take(count).enumerate() {
             self.pieces[i] =
                 libc::iovec { iov_base: chunk.as_mut_ptr().cast(), iov_len: chunk.len() };
             let message = &mut self.headers[i].msg_hdr;
@@ -335,10 +335,10 @@ impl RecvList {
         Ok(self.received)
     }
 
-    /// Train `index` of the last [`Self::receive`]; none if it came from no IP address.
-    pub(crate) fn train(&self, index: usize) -> Option<Train<'_>> {
+    /// GSO batch `index` of the last [`Self::receive`]; none if it came from no IP address.
+    pub(crate) fn gso_batch(&self, index: usize) -> Option<GsoBatch<'_>> {
         let header = &self.headers[..self.received][index];
-        let len = (header.msg_len as usize).min(Self::TRAIN);
+        let len = (header.msg_len as usize).min(Self::GSO_BATCH);
         let is_truncated = header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
         let (mut segment, mut overflow) = (len, None);
         // SAFETY: the kernel has filled in the header and the ancillary data it points at, which
@@ -361,8 +361,8 @@ impl RecvList {
             }
         }
         let from = address(&self.names[index])?;
-        let bytes = &self.buffer[index * Self::TRAIN..][..len];
-        Some(Train { from, bytes, segment, is_truncated, overflow })
+        let bytes = &self.buffer[index * Self::GSO_BATCH..][..len];
+        Some(GsoBatch { from, bytes, segment, is_truncated, overflow })
     }
 }
 
@@ -386,12 +386,13 @@ fn address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
     }
 }
 
-/// Has a socket of the family of `ip` receive trains, tell of datagrams it had no room for and of
-/// errors on the way, and send datagrams that no router divides, whatever the kernel believes of
-/// the path.
+/// Has a socket of the family of `ip` receive GSO batches, tell of datagrams it had no room for and
+/// of errors on the path, and send datagrams that no router divides, whatever the kernel believes
+/// of the path.
 ///
 /// # Errors
-/// The kernel refuses one of these. Trains are received from Linux 5.0 on; without them it goes on.
+/// The kernel refuses one of these. GSO batches are received from Linux 5.0 on; without them it
+/// goes on.
 pub(crate) fn set_up(fd: BorrowedFd<'_>, ip: IpAddr) -> io::Result<()> {
     let on: libc::c_int = 1;
     let _ = set(fd, libc::SOL_UDP, libc::UDP_GRO, &on);

@@ -80,7 +80,7 @@ impl Mapping {
 pub struct RingPeek(Arc<Mapping>);
 
 impl RingPeek {
-    /// Whether a frame waits; its first bytes are on their way to the thread that asks then.
+    /// Whether a frame waits; its first bytes are in transit to the thread that asks then.
     pub fn has_frame(&self) -> bool {
         self.0.has_frame()
     }

@@ -146,7 +146,7 @@ impl SharedRing {
         filled == self.consumed().load(Ordering::Relaxed)
     }
 
-    /// Whether a frame waits; its first bytes are on their way to the thread that asks then.
+    /// Whether a frame waits; its first bytes are in transit to the thread that asks then.
     pub(crate) fn has_frame(&self) -> bool {
         let next = self.consumed().load(Ordering::Relaxed);
         // Acquire: and so is what came to the socket before it.

@@ -144,7 +144,7 @@ fn program__closes_a_full_inlet_until_it_is_emptied() {
         ring.push_back(4);
         assert!(!bench.slots().is_enabled());
         assert_eq!(bench.receive(2, &mut ring), [0, 1]);
-        // Expect: what comes after one that found no room goes the same way, room or not.
+        // Expect: what comes after one that found no room takes the same path, room or not.
         assert_eq!(bench.verdict(&frame(5)), NEXT);
         ring.push_back(5);
         assert_eq!(bench.receive(9, &mut ring), [2, 3, 4, 5]);
@@ -173,7 +173,7 @@ fn receive__hands_out_what_came_to_the_socket_before() {
 }
 
 /// The reader found nothing, did something else, and is about to sleep: meanwhile a frame that was
-/// on its way to the socket when frames began to come here has arrived there.
+/// in transit to the socket when frames began to come here has arrived there.
 #[test]
 fn disable__keeps_frames_in_order_whose_predecessors_are_at_the_socket() {
     let Some(bench) = Bench::new() else { return };

@@ -7,16 +7,16 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct UdpCounters {
-    /// Trains of at least two datagrams that were sent.
-    pub trains_sent: u64,
-    /// Trains of at least two datagrams that came.
-    pub trains_received: u64,
-    /// Trains that the kernel refused, and that were sent again one datagram at a time.
-    pub trains_refused: u64,
-    /// Tests of trains that failed: datagrams that left alone came, and those of a train did not.
-    pub train_tests_failed: u64,
-    /// How often trains to a node were given up for a while because of such tests.
-    pub trains_withdrawn: u64,
+    /// GSO batches of at least two datagrams that were sent.
+    pub gso_batches_sent: u64,
+    /// GSO batches of at least two datagrams that came.
+    pub gso_batches_received: u64,
+    /// GSO batches that the kernel refused, and that were sent again one datagram at a time.
+    pub gso_batches_refused: u64,
+    /// GSO tests that failed: datagrams that left alone came, and those of a GSO batch did not.
+    pub gso_tests_failed: u64,
+    /// How often GSO batches to a node were given up for a while because of such tests.
+    pub gso_withdrawn: u64,
     /// Datagrams that did not fit the buffer for them.
     pub truncated: u64,
     /// Datagrams from addresses that prphosts does not list.
@@ -66,11 +66,11 @@ impl UdpCounters {
     const fn all(self) -> [(CounterKind, &'static str, u64); 14] {
         use CounterKind::{Loss, Traffic, Trouble};
         let Self {
-            trains_sent,
-            trains_received,
-            trains_refused,
-            train_tests_failed,
-            trains_withdrawn,
+            gso_batches_sent,
+            gso_batches_received,
+            gso_batches_refused,
+            gso_tests_failed,
+            gso_withdrawn,
             truncated,
             strangers,
             network_errors,
@@ -82,11 +82,11 @@ impl UdpCounters {
             not_handed_on,
         } = self;
         [
-            (Traffic, "trains_sent", trains_sent),
-            (Traffic, "trains_received", trains_received),
-            (Trouble, "trains_refused", trains_refused),
-            (Trouble, "train_tests_failed", train_tests_failed),
-            (Trouble, "trains_withdrawn", trains_withdrawn),
+            (Traffic, "gso_batches_sent", gso_batches_sent),
+            (Traffic, "gso_batches_received", gso_batches_received),
+            (Trouble, "gso_batches_refused", gso_batches_refused),
+            (Trouble, "gso_tests_failed", gso_tests_failed),
+            (Trouble, "gso_withdrawn", gso_withdrawn),
             (Loss, "truncated", truncated),
             (Loss, "strangers", strangers),
             (Trouble, "network_errors", network_errors),

@@ -13,13 +13,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use prp_node::fork::CloseOnFork;
-use prp_proto::wire::TrainTest;
+use prp_proto::wire::GsoProbe;
 use socket2::Socket;
 #[cfg(feature = "testing")]
 use socket2::{Domain, Type};
 
 use super::tally::Tally;
-use super::{MAX_TRAIN, NodePortDrops, answer, socket, train_length};
+use super::{MAX_GSO_FRAMES, NodePortDrops, answer, gso_batch_length, socket};
 use crate::sys::datagram::{MAX_BYTES, RecvList, SendList};
 
 /// Whether the process at the port `own` answers probes.
@@ -31,11 +31,11 @@ fn probe(own: SocketAddr) -> io::Result<bool> {
     socket.connect(own)?;
     socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     for test in 0..PROBES {
-        let mut probe = [0; TrainTest::SHORTEST_PROBE];
-        TrainTest::write_probe(&mut probe, test, TrainTest::MAX_PROBES as u8);
+        let mut probe = [0; GsoProbe::SHORTEST_PROBE];
+        GsoProbe::write_probe(&mut probe, test, GsoProbe::MAX_PROBES as u8);
         // That no socket is there may be reported here, or by the next call.
         socket.send(&probe)?;
-        match socket.recv(&mut [0; TrainTest::LEN]) {
+        match socket.recv(&mut [0; GsoProbe::LEN]) {
             Ok(_) => return Ok(true),
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
             Err(e) => return Err(e),
@@ -83,8 +83,8 @@ impl NodePort {
     }
 
     /// Whether a process has the port `own` and does not answer there: it is stopped, or is no
-    /// program of PRP. One that hands datagrams on answers probes of trains, from any address (SPEC
-    /// PRP-UDP-7). Takes up to two seconds. False where the kernel refuses the probes.
+    /// program of PRP. One that hands datagrams on answers probes of GSO batches, from any address
+    /// (SPEC PRP-UDP-7). Takes up to two seconds. False where the kernel refuses the probes.
     pub fn is_silent(own: SocketAddr) -> bool {
         probe(own).is_ok_and(|answered| !answered)
     }
@@ -128,38 +128,38 @@ impl NodePort {
             Err(e) if socket::take_errors_after(self.socket.as_fd(), &e) > 0 => return Ok(0),
             Err(e) => return Err(e),
         };
-        Ok((0..got).map(|at| self.hand_on_train(at, &mut offset_for)).sum())
+        Ok((0..got).map(|at| self.hand_on_gso_batch(at, &mut offset_for)).sum())
     }
 
-    /// Passes train `at` on; how many datagrams it has. One without a byte counts as well.
-    fn hand_on_train(
+    /// Passes GSO batch `at` on; how many datagrams it has. One without a byte counts as well.
+    fn hand_on_gso_batch(
         &mut self,
         at: usize,
         offset_for: &mut impl FnMut(&[u8]) -> Option<u16>,
     ) -> usize {
         let Self { socket, own, sender, receiver, drops } = self;
-        let Some(train) = receiver.train(at) else { return 1 };
-        let count = train.datagrams().count();
+        let Some(gso_batch) = receiver.gso_batch(at) else { return 1 };
+        let count = gso_batch.datagrams().count();
         if count == 0 {
             drops.too_short.fetch_add(1, Relaxed);
             return 1;
         }
         // What was handed on already has no addressee.
-        if train.from == *own {
+        if gso_batch.from == *own {
             drops.unaddressed.fetch_add(count as u64, Relaxed);
             return count;
         }
         // Probes are not reported: this is where they were meant to come.
         let mut tally = Tally::default();
-        for message in train.datagrams().filter_map(TrainTest::read_whole) {
-            tally.note(message).iter().for_each(|report| answer(socket, train.from, report));
+        for message in gso_batch.datagrams().filter_map(GsoProbe::read_whole) {
+            tally.note(message).iter().for_each(|report| answer(socket, gso_batch.from, report));
         }
-        tally.take().iter().for_each(|report| answer(socket, train.from, report));
-        let front = handed_on_front(train.from);
+        tally.take().iter().for_each(|report| answer(socket, gso_batch.from, report));
+        let front = handed_on_front(gso_batch.from);
         let longest = longest_handed_on(own.ip());
-        let datagrams = train.datagrams().filter_map(|bytes| {
+        let datagrams = gso_batch.datagrams().filter_map(|bytes| {
             let Some(offset) = offset_for(bytes) else {
-                let is_lost = TrainTest::read_whole(bytes).is_none();
+                let is_lost = GsoProbe::read_whole(bytes).is_none();
                 drops.unaddressed.fetch_add(is_lost.into(), Relaxed);
                 return None;
             };
@@ -170,10 +170,10 @@ impl NodePort {
             Some((offset, [&front[..], bytes, &[], &[]]))
         });
         let mut loaded = sender.load(datagrams);
-        let (mut next, mut most) = (0, MAX_TRAIN);
+        let (mut next, mut most) = (0, MAX_GSO_FRAMES);
         while next < loaded.len() {
             let (offset, _) = loaded.datagram(next);
-            let end = next + train_length(&loaded, next, most);
+            let end = next + gso_batch_length(&loaded, next, most);
             let to = SocketAddr::new(own.ip(), own.port().saturating_add(offset)).into();
             let fd = socket.as_fd();
             let (sent, _) = socket::send(fd, || loaded.send(fd, Some(&to), next..end));

@@ -1,45 +1,46 @@
-//! To which neighbours datagrams leave in trains: those to which trains are known to get through,
-//! by the path that they take now (SPEC PRP-UDP-7). Kernels and network cards have dropped and
-//! garbled trains without a word.
+//! To which neighbours datagrams leave in GSO batches: those to which GSO batches are known to get
+//! through, by the path that they take now (SPEC PRP-UDP-7). Kernels and network cards have dropped
+//! and garbled GSO batches without a word.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use prp_proto::addr::UdpPeer;
-use prp_proto::wire::TrainTest;
+use prp_proto::wire::GsoProbe;
 
-/// How long datagrams leave alone after trains were refused, or were lost: a route, or the device
-/// behind it, may have changed by then.
+/// How long datagrams leave alone after GSO batches were refused, or were lost: a route, or the
+/// device behind it, may have changed by then.
 const REST: Duration = Duration::from_mins(2);
 
-/// How often trains in use are tested: twice that, with the time that tests take, is less than a
-/// second. 16 full datagrams are 0.8 Mbit/s.
+/// How often GSO batches in use are tested: twice that, with the time that tests take, is less than
+/// a second. 16 full datagrams are 0.8 Mbit/s.
 const TEST_EVERY: Duration = Duration::from_millis(250);
 
-/// Bytes that trains could carry for each byte of a test, so that a slow link is left to the data:
-/// tests take 1.6 % of it at most.
+/// Bytes that GSO batches could carry for each byte of a test, so that a slow link is left to the
+/// data: tests take 1.6 % of it at most.
 const BYTES_FOR_EACH_TESTED: u64 = 64;
 
-/// Tests that may be saved up: where trains come to be lost, little is sent until a test fails.
+/// Tests that may be saved up: where GSO batches come to be lost, little is sent until a test
+/// fails.
 const SAVED_TESTS: u64 = 2;
 
-/// How long trains are sent after a test that they passed. One test may be lost in that time. A
-/// flow that is too slow to be tested is as quick without trains.
+/// How long GSO batches are sent after a test that they passed. One test may be lost in that time.
+/// A flow that is too slow to be tested is as quick without GSO batches.
 const LASTS: Duration = Duration::from_secs(2);
 
 /// How soon a test is repeated that has said nothing: its datagrams may have met a full queue.
 const TEST_AGAIN: Duration = Duration::from_millis(20);
 
-/// How long a report on a train may come after one on the datagrams that left alone.
+/// How long a report on a GSO batch may come after one on the datagrams that left alone.
 const GRACE: Duration = Duration::from_millis(20);
 
 /// After this time without a report the test has said nothing.
 const GIVE_UP: Duration = Duration::from_secs(1);
 
-/// Failed tests in a row after which trains are not sent: one may fail by a full queue.
+/// Failed tests in a row after which GSO batches are not sent: one may fail by a full queue.
 const FAILURES: u32 = 2;
 
-/// What is known of trains to a neighbour.
+/// What is known of GSO batches to a neighbour.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 enum Trust {
     #[default]
@@ -57,7 +58,7 @@ enum Trust {
 struct Test {
     id: u32,
     started: Instant,
-    /// Datagrams of the train, and as many that left alone.
+    /// Datagrams of the GSO batch, and as many that left alone.
     count: u32,
     came: u16,
     /// When enough of those that left alone had come.
@@ -65,7 +66,7 @@ struct Test {
 }
 
 impl Test {
-    fn train(&self) -> u32 {
+    fn batched(&self) -> u32 {
         (self.came & 0xff).count_ones()
     }
 
@@ -81,7 +82,7 @@ struct Path {
     test: Option<Test>,
     test_at: Option<Instant>,
     failures: u32,
-    /// Bytes that trains could carry, for which no test has been made.
+    /// Bytes that GSO batches could carry, for which no test has been made.
     untested: u64,
     /// How many of them the largest test takes.
     largest_price: u64,
@@ -94,7 +95,7 @@ pub(super) struct Outcomes {
     pub(super) withdrawn: u64,
 }
 
-/// The neighbours that trains are for.
+/// The neighbours that GSO batches are for.
 #[derive(Debug, Default)]
 pub(super) struct Offload {
     paths: HashMap<UdpPeer, Path>,
@@ -105,19 +106,19 @@ pub(super) struct Offload {
 }
 
 impl Offload {
-    /// Whether datagrams to `peer` may leave in trains.
+    /// Whether datagrams to `peer` may leave in GSO batches.
     pub(super) fn is_on(&mut self, peer: UdpPeer, now: Instant) -> bool {
         let path = self.paths.entry(peer).or_default();
         path.judge(now, &mut self.outcomes);
         matches!(path.trust, Trust::Given { .. })
     }
 
-    /// `bytes` bytes left to `peer` in a train, or could have.
+    /// `bytes` bytes left to `peer` in a GSO batch, or could have.
     pub(super) fn note_sent(&mut self, peer: UdpPeer, bytes: usize) {
         self.paths.entry(peer).or_default().untested += bytes as u64;
     }
 
-    /// The number of a test of trains to `peer` that is to be made now, by as many datagrams of
+    /// The number of a GSO test to `peer` that is to be made now, by as many datagrams of
     /// `size` bytes of each kind as `count`.
     pub(super) fn start_test(
         &mut self,
@@ -138,7 +139,7 @@ impl Offload {
         }
         path.untested = path.untested.saturating_sub(price);
         self.next_id = self.next_id.wrapping_add(1);
-        let (id, count) = (self.next_id, count.min(TrainTest::MAX_PROBES) as u32);
+        let (id, count) = (self.next_id, count.min(GsoProbe::MAX_PROBES) as u32);
         path.test = Some(Test { id, started: now, count, came: 0, alone_at: None });
         Some(id)
     }
@@ -160,12 +161,12 @@ impl Offload {
         path.judge(now, &mut self.outcomes);
     }
 
-    /// The kernel takes no trains to `peer`: none for a while.
+    /// The kernel takes no GSO batches to `peer`: none for a while.
     pub(super) fn refuse(&mut self, peer: UdpPeer, now: Instant) {
         self.paths.entry(peer).or_default().withdraw(now);
     }
 
-    /// Tests are made as soon as there are trains, and as often as they are due.
+    /// Tests are made as soon as there are GSO batches, and as often as they are due.
     pub(super) fn test_freely(&mut self) {
         self.tests_freely = true;
     }
@@ -196,7 +197,7 @@ impl Path {
         }
         let Some(test) = self.test else { return };
         let waited = |at: Instant| now.duration_since(at);
-        if test.train() >= test.count && test.alone_at.is_some() {
+        if test.batched() >= test.count && test.alone_at.is_some() {
             (self.trust, self.failures) = (Trust::Given { until: now + LASTS }, 0);
             (self.test, self.test_at) = (None, Some(now + TEST_EVERY));
         } else if let Some(alone_at) = test.alone_at {
@@ -206,7 +207,7 @@ impl Path {
             }
             self.test = None;
             // Single losses say nothing.
-            if 2 * test.train() > test.count {
+            if 2 * test.batched() > test.count {
                 self.test_at = Some(now + TEST_AGAIN);
                 return;
             }

@@ -15,7 +15,7 @@ use crate::sys::{datagram, packet};
 /// Errors taken at a time: a flood of them must not delay the caller.
 const MAX_ERRORS: u64 = 64;
 
-/// Bytes of a socket's buffers, as the kernel counts them: sixteen trains with what the kernel
+/// Bytes of a socket's buffers, as the kernel counts them: sixteen GSO batches with what the kernel
 /// adds, twice what is to be in flight.
 const BUFFER_BYTES: i32 = 4 * 1024 * 1024;
 
@@ -83,7 +83,7 @@ pub(super) fn new(ip: IpAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Gives a socket buffers for trains, as far as the system lets it.
+/// Gives a socket buffers for GSO batches, as far as the system lets it.
 pub(super) fn enlarge_buffers(socket: &Socket) {
     let _ = packet::force_receive_buffer(socket.as_fd(), BUFFER_BYTES);
     let _ = datagram::force_send_buffer(socket.as_fd(), BUFFER_BYTES);
@@ -125,7 +125,7 @@ fn explain(error: &io::Error, address: SocketAddr) -> io::Error {
     let fix = match (error.kind(), address_state(address.ip())) {
         (io::ErrorKind::AddrNotAvailable, AddressState::Tentative) => {
             "; the address is tentative: the kernel checks whether another machine has it, too, and \
-             that needs a carrier"
+             that needs an underlay"
         }
         (io::ErrorKind::AddrNotAvailable, AddressState::Duplicate) => {
             "; another machine has this address, too (duplicate address detection)"

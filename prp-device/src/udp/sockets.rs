@@ -183,7 +183,7 @@ impl Sockets {
         self.full = Some(index);
     }
 
-    /// Receives up to `most` trains from one of the sockets without blocking; how many. Unless
+    /// Receives up to `most` GSO batches from one of the sockets without blocking; how many. Unless
     /// `everywhere`, mostly only where something was last.
     pub(super) fn receive(
         &mut self,
@@ -235,17 +235,17 @@ impl Sockets {
         }
     }
 
-    /// The node's own address and port where the trains came that were received last.
+    /// The node's own address and port where the GSO batches came that were received last.
     pub(super) fn last_own(&self) -> SocketAddr {
         self.addresses[self.last.own].own
     }
 
-    /// The unconnected socket of the address where trains were received last.
+    /// The unconnected socket of the address where GSO batches were received last.
     pub(super) fn last_socket(&self) -> &Socket {
         &self.addresses[self.last.own].socket.socket
     }
 
-    /// How many more datagrams found no room where trains were received last, by the kernel's
+    /// How many more datagrams found no room where GSO batches were received last, by the kernel's
     /// count, `overflow`.
     pub(super) fn overruns(&mut self, overflow: u32) -> u32 {
         let receive_socket = self.receive_socket_mut(self.last);

@@ -1,6 +1,6 @@
-//! Which probes of a neighbour's test of trains have come (SPEC PRP-UDP-7).
+//! Which probes of a neighbour's GSO test have come (SPEC PRP-UDP-7).
 
-use prp_proto::wire::TrainTest;
+use prp_proto::wire::GsoProbe;
 
 /// Which probes of one test have come by one system call.
 #[derive(Copy, Clone, Debug, Default)]
@@ -11,8 +11,8 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Notes `message` if it is a probe; the report that is due on another test, if there is one.
-    pub(super) fn note(&mut self, message: TrainTest) -> Option<[u8; TrainTest::LEN]> {
-        let TrainTest::Probe { test, index } = message else { return None };
+    pub(super) fn note(&mut self, message: GsoProbe) -> Option<[u8; GsoProbe::LEN]> {
+        let GsoProbe::Probe { test, index } = message else { return None };
         let due = if test == self.test { None } else { self.take() };
         self.test = test;
         self.came |= 1 << index;
@@ -20,8 +20,8 @@ impl Tally {
     }
 
     /// The report that is due, if there is one.
-    pub(super) fn take(&mut self) -> Option<[u8; TrainTest::LEN]> {
+    pub(super) fn take(&mut self) -> Option<[u8; GsoProbe::LEN]> {
         let came = std::mem::take(&mut self.came);
-        (came != 0).then(|| TrainTest::report(self.test, came))
+        (came != 0).then(|| GsoProbe::report(self.test, came))
     }
 }

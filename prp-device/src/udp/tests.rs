@@ -53,10 +53,10 @@ fn receive(device: &mut UdpDevice, count: usize) -> Vec<(LinkAddr, Vec<u8>)> {
     came
 }
 
-/// Has `one` send until it has seen that trains get through to `to`, which is `two`.
-fn trust_trains(one: &mut UdpDevice, two: &mut UdpDevice, to: LinkAddr) {
+/// Has `one` send until it has seen that GSO batches get through to `to`, which is `two`.
+fn trust_gso_batches(one: &mut UdpDevice, two: &mut UdpDevice, to: LinkAddr) {
     let bytes = [5; 1472];
-    while one.counters().trains_sent == 0 {
+    while one.counters().gso_batches_sent == 0 {
         one.send(&mut [(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
         wait(two);
         while two.poll_once() {
@@ -67,37 +67,38 @@ fn trust_trains(one: &mut UdpDevice, two: &mut UdpDevice, to: LinkAddr) {
 }
 
 #[test]
-fn send__train_arrives_whole_and_in_order() {
+fn send__gso_batch_arrives_whole_and_in_order() {
     let (mut one, mut two) = (open(ONE, 15_230), open(TWO, 15_230));
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
-    trust_trains(&mut one, &mut two, to);
-    let before = one.counters().trains_sent;
+    trust_gso_batches(&mut one, &mut two, to);
+    let before = one.counters().gso_batches_sent;
     let from = LinkAddr::Udp { peer: UdpPeer(0), port: one.local_addr().port() };
-    // 100 of one size, the last shorter: 44 fit a train.
+    // 100 of one size, the last shorter: 44 fit a GSO batch.
     let frames: Vec<Vec<u8>> =
         (1..=100u8).map(|i| vec![i; if i == 100 { 700 } else { 1472 }]).collect();
     let sent = one.send(&mut frames.iter().map(|f| (to, [&f[..16], &f[16..], &[], &[]])));
     assert_eq!(sent, Sent { done: 100, ..Sent::default() });
-    assert_eq!(one.counters().trains_sent - before, 3);
+    assert_eq!(one.counters().gso_batches_sent - before, 3);
     let came = receive(&mut two, 100);
     assert!(came.iter().all(|(sender, _)| *sender == from));
     assert!(came.iter().map(|(_, bytes)| bytes).eq(&frames));
-    assert!(two.counters().trains_received > 0, "they come as they left");
+    assert!(two.counters().gso_batches_received > 0, "they come as they left");
 }
 
 #[test]
-fn train_length__the_last_train_is_the_shortest() {
+fn gso_batch_length__the_last_one_is_the_shortest() {
     let bytes = [0; 1472];
     let mut list = SendList::default();
-    for (count, trains) in [(44, &[44][..]), (46, &[31, 15]), (88, &[44, 44]), (100, &[44, 38, 18])]
+    for (count, gso_batches) in
+        [(44, &[44][..]), (46, &[31, 15]), (88, &[44, 44]), (100, &[44, 38, 18])]
     {
         let datagrams = (0..count).map(|_| ((), [&bytes[..], &[], &[], &[]]));
         let loaded = list.load(datagrams);
         let mut lengths = Vec::new();
         while lengths.iter().sum::<usize>() < count {
-            lengths.push(train_length(&loaded, lengths.iter().sum(), MAX_TRAIN));
+            lengths.push(gso_batch_length(&loaded, lengths.iter().sum(), MAX_GSO_FRAMES));
         }
-        assert_eq!(lengths, trains);
+        assert_eq!(lengths, gso_batches);
     }
 }
 
@@ -136,20 +137,20 @@ fn peek__tells_how_much_waits() {
 }
 
 #[test]
-fn send__sizes_and_recipients_that_change_end_a_train() {
+fn send__sizes_and_recipients_that_change_end_a_gso_batch() {
     let mut list = SendList::default();
     let to = |peer| LinkAddr::Udp { peer: UdpPeer(peer), port: 1 };
     let bytes = [0u8; 40_000];
     let sizes = [(0, 5), (0, 5), (0, 3), (0, 3), (1, 3), (1, 4), (1, 40_000), (1, 40_000)];
     let loaded = list.load(sizes.iter().map(|(p, n)| (to(*p), [&bytes[..*n], &[], &[], &[]])));
     let mut at = 0;
-    let mut trains = Vec::new();
+    let mut gso_batches = Vec::new();
     while at < sizes.len() {
-        trains.push(train_length(&loaded, at, MAX_TRAIN));
-        at += trains.last().unwrap();
+        gso_batches.push(gso_batch_length(&loaded, at, MAX_GSO_FRAMES));
+        at += gso_batches.last().unwrap();
     }
-    assert_eq!(trains, [3, 1, 1, 1, 1, 1]);
-    assert_eq!(train_length(&loaded, 0, 1), 1);
+    assert_eq!(gso_batches, [3, 1, 1, 1, 1, 1]);
+    assert_eq!(gso_batch_length(&loaded, 0, 1), 1);
 }
 
 #[test]
@@ -229,7 +230,7 @@ fn open__takes_the_next_port_of_the_node_that_is_free() {
     assert!(error.to_string().contains("udp:192.0.2.1:5231"), "{error}");
 }
 
-/// Trains and single datagrams for two processes of a node, alternately.
+/// GSO batches and single datagrams for two processes of a node, alternately.
 #[test]
 fn hand_on__datagrams_reach_their_processes_with_the_address_they_came_from() {
     let (mut one, mut first, mut second) =
@@ -300,7 +301,7 @@ fn hand_on__what_has_no_addressee_is_counted() {
     let mut node_port = take_node_port(&mut two);
     let stranger = std::net::UdpSocket::bind((ONE, 0)).unwrap();
     let mut probe = [0; 64];
-    TrainTest::write_probe(&mut probe, 1, 1);
+    GsoProbe::write_probe(&mut probe, 1, 1);
     for bytes in [&b"hello"[..], &probe] {
         stranger.send_to(bytes, two.own_addr()).unwrap();
         wait_for(node_port.as_fd());
@@ -386,31 +387,31 @@ fn connect__to_the_peer_that_most_comes_from_and_to_others_as_well() {
     assert_eq!(two.counters().strangers + two.counters().network_errors, 0);
 }
 
-/// A peer to which the first datagram of a train gets through, and no other one of it.
+/// A peer to which the first datagram of a GSO batch gets through, and no other one of it.
 #[test]
-fn send__no_trains_where_they_do_not_get_through() {
+fn send__no_gso_batches_where_they_do_not_get_through() {
     let mut one = open(ONE, 16_030);
     let two = std::net::UdpSocket::bind("127.0.0.2:16030").unwrap();
     two.set_nonblocking(true).unwrap();
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: 16_030 };
     let bytes = [5; 1472];
-    while one.counters().trains_withdrawn == 0 {
+    while one.counters().gso_withdrawn == 0 {
         one.send(&mut [(to, [&bytes[..], &[], &[], &[]]); 32].into_iter());
         let mut buffer = [0; 2000];
         // They are there once they are sent, on loopback.
         while let Ok((len, from)) = two.recv_from(&mut buffer) {
-            match TrainTest::read_whole(&buffer[..len]) {
+            match GsoProbe::read_whole(&buffer[..len]) {
                 None => assert_eq!(buffer[..len], bytes),
-                Some(TrainTest::Probe { test, .. }) => {
-                    two.send_to(&TrainTest::report(test, 0xff01), from).unwrap();
+                Some(GsoProbe::Probe { test, .. }) => {
+                    two.send_to(&GsoProbe::report(test, 0xff01), from).unwrap();
                 }
                 Some(other) => panic!("{other:?}"),
             }
         }
         one.receive(64, &mut |_, _| panic!("reports are not handed out")).unwrap();
     }
-    let UdpCounters { trains_sent, train_tests_failed, .. } = one.counters();
-    assert_eq!((trains_sent, train_tests_failed), (0, 2));
+    let UdpCounters { gso_batches_sent, gso_tests_failed, .. } = one.counters();
+    assert_eq!((gso_batches_sent, gso_tests_failed), (0, 2));
 }
 
 #[test]
@@ -419,15 +420,15 @@ fn node_port__answers_probes() {
     let mut node_port = take_node_port(&mut two);
     one.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let mut bytes = [0; 1472];
-    TrainTest::write_probe(&mut bytes, 7, 9);
+    GsoProbe::write_probe(&mut bytes, 7, 9);
     one.send_to(&bytes, two.own_addr()).unwrap();
     let timeout = PollTimeout::try_from(Duration::from_secs(10)).unwrap();
     assert_eq!(poll(&mut [PollFd::new(node_port.as_fd(), PollFlags::POLLIN)], timeout), Ok(1));
     assert_eq!(node_port.hand_on(|_| None).unwrap(), 1);
     let len = one.recv(&mut bytes).unwrap();
     assert_eq!(
-        TrainTest::read_whole(&bytes[..len]),
-        Some(TrainTest::Report { test: 7, came: 1 << 9 })
+        GsoProbe::read_whole(&bytes[..len]),
+        Some(GsoProbe::Report { test: 7, came: 1 << 9 })
     );
 }
 
@@ -439,13 +440,13 @@ fn node_port__answers_probes_of_others_than_the_one_that_has_gone() {
     let [gone, there] = [(); 2].map(|()| std::net::UdpSocket::bind((ONE, 0)).unwrap());
     there.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let mut bytes = [0; 64];
-    TrainTest::write_probe(&mut bytes, 7, 9);
+    GsoProbe::write_probe(&mut bytes, 7, 9);
     gone.send_to(&bytes, two.own_addr()).unwrap();
     there.send_to(&bytes, two.own_addr()).unwrap();
     drop(gone);
     wait_for(node_port.as_fd());
     assert_eq!(node_port.hand_on(|_| None).unwrap(), 2);
-    assert_eq!(there.recv(&mut bytes).unwrap(), TrainTest::LEN);
+    assert_eq!(there.recv(&mut bytes).unwrap(), GsoProbe::LEN);
 }
 
 /// Has the kernel believe that a datagram of `device` to [`TWO`] was too long for a router; false
@@ -478,15 +479,15 @@ fn send__too_big_is_about_the_datagram_itself() {
     let (mut one, mut two) = (open(ONE, 16_830), open(TWO, 16_830));
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
     let bytes = [5; 1472];
-    trust_trains(&mut one, &mut two, to);
+    trust_gso_batches(&mut one, &mut two, to);
     if !forge_too_big(&one) {
         return;
     }
     let before = one.counters();
     let sent = one.send(&mut [(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
     assert_eq!(sent, Sent { done: 2, ..Sent::default() });
-    let UdpCounters { trains_sent, trains_refused, .. } = one.counters();
-    assert_eq!((trains_sent - before.trains_sent, trains_refused), (1, 0));
+    let UdpCounters { gso_batches_sent, gso_batches_refused, .. } = one.counters();
+    assert_eq!((gso_batches_sent - before.gso_batches_sent, gso_batches_refused), (1, 0));
     assert!(forge_too_big(&one));
     let sent = one.send(&mut [(to, [&bytes[..], &[], &[], &[]])].into_iter());
     assert_eq!(sent, Sent { done: 1, ..Sent::default() });

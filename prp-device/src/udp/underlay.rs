@@ -9,7 +9,7 @@ use prp_proto::addr::LinkAddr;
 use prp_proto::device::Capabilities;
 
 use super::queue_peek::QueuePeek;
-use super::{MAX_TRAIN, SMALL, Target, UdpDevice, probes_of, train_length};
+use super::{MAX_GSO_FRAMES, SMALL, Target, UdpDevice, gso_batch_length, probes_of};
 use crate::sys::datagram::{RecvList, send_one};
 use crate::{Packets, Peek, Received, Sent, Take, Underlay};
 
@@ -24,7 +24,7 @@ impl Underlay for UdpDevice {
                 got => got,
             };
             for at in 0..got {
-                datagrams += self.take_train(at, take);
+                datagrams += self.take_gso_batch(at, take);
             }
             // Most come alone: then what a call more would say can wait until the one that came has
             // been answered.
@@ -40,8 +40,8 @@ impl Underlay for UdpDevice {
         let mut loaded = sender.load(packets);
         let mut sent = Sent::default();
         let mut test = None;
-        // A peer to which the kernel has just taken no train. Where it takes no single datagram
-        // either, that was not about the train: the MTU has shrunk, or the own address is gone.
+        // A peer to which the kernel has just taken no GSO batch. Where it takes no single datagram
+        // either, that was not about the GSO batch: the MTU has shrunk, or the own address is gone.
         let mut refused = None;
         while sent.done < loaded.len() {
             let (to, size) = loaded.datagram(sent.done);
@@ -51,11 +51,11 @@ impl Underlay for UdpDevice {
                 sent.lost += 1;
                 continue;
             };
-            let mut length = train_length(&loaded, sent.done, MAX_TRAIN);
-            let could_be_train = length > 1;
+            let mut length = gso_batch_length(&loaded, sent.done, MAX_GSO_FRAMES);
+            let could_be_gso_batch = length > 1;
             if refused == Some(peer) {
                 length = 1;
-            } else if could_be_train {
+            } else if could_be_gso_batch {
                 let now = Instant::now();
                 if !offload.is_on(peer, now) {
                     length = 1;
@@ -68,11 +68,11 @@ impl Underlay for UdpDevice {
             match sockets.send(target.index, |fd| loaded.send(fd, name, sent.done..end)) {
                 Ok(()) => {
                     if refused.take_if(|refused| *refused == peer).is_some() {
-                        counters.trains_refused += 1;
+                        counters.gso_batches_refused += 1;
                         offload.refuse(peer, Instant::now());
                     }
-                    counters.trains_sent += u64::from(length > 1);
-                    if could_be_train {
+                    counters.gso_batches_sent += u64::from(length > 1);
+                    if could_be_gso_batch {
                         offload.note_sent(peer, length * size);
                     }
                     sent.done = end;
@@ -84,7 +84,7 @@ impl Underlay for UdpDevice {
                         break;
                     }
                     Some(libc::EINTR) => {}
-                    // The kernel does not take this train: its datagrams leave alone, at once.
+                    // The kernel does not take this GSO batch: its datagrams leave alone, at once.
                     Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if length > 1 => {
                         refused = Some(peer);
                     }
@@ -151,7 +151,7 @@ impl Underlay for UdpDevice {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::datagrams(self.mtu, self.train()).with_window(self.window())
+        Capabilities::datagrams(self.mtu, self.gso_frames()).with_window(self.window())
     }
 
     fn take_errors(&mut self) {

@@ -112,7 +112,7 @@ fn handshake__the_stronger_mode_of_the_two_ends() {
     assert_eq!(here.mode(), Mode::Seal, "that of the node");
 }
 
-/// No offer can be changed on its way (PRP-KEY-5 and 7): not the modes, nor the options of others.
+/// No offer can be changed in transit (PRP-KEY-5 and 7): not the modes, nor the options of others.
 #[test]
 fn handshake__a_flipped_bit_of_either_frame_is_refused() {
     let (mut a, mut b) = (member(&file(Mode::Seal), 1), member(&file(Mode::Sign), 2));

@@ -18,7 +18,7 @@ fn pair<C: Cipher>(mode: Mode) -> [Session<C>; 2] {
     [Session::new(mode, 5, true, &up, &down), Session::new(mode, 5, false, &down, &up)]
 }
 
-/// A frame on its way.
+/// A frame in transit.
 #[derive(Clone, Debug, PartialEq)]
 struct Frame {
     header: Header,
@@ -316,26 +316,26 @@ fn run(seed: u64) -> u32 {
             let place = wires[from].len().saturating_sub(chance(8) as usize);
             wires[from].insert(place, frame);
         }
-        let way = chance(2) as usize;
-        if let Some(frame) = wires[way].pop_front() {
+        let direction = chance(2) as usize;
+        if let Some(frame) = wires[direction].pop_front() {
             // Only a frame of two epochs ago is refused: it was overtaken by a whole round trip.
-            let to = &mut ends[1 - way];
+            let to = &mut ends[1 - direction];
             let is_late = frame.trailer[0] < to.incoming.epoch().saturating_sub(1) as u8;
             let done = receive(to, &frame);
             let expected = if is_late { Err(Refusal::UnknownKey) } else { Ok(()) };
             assert_eq!(done.map(drop), expected, "seed {seed}, step {step}");
             if expected.is_ok() {
-                taken[way].push(frame);
+                taken[direction].push(frame);
             }
         }
-        if let Some(frame) = taken[way].get(chance(300) as usize) {
-            let refusal = receive(&mut ends[1 - way], frame).unwrap_err();
+        if let Some(frame) = taken[direction].get(chance(300) as usize) {
+            let refusal = receive(&mut ends[1 - direction], frame).unwrap_err();
             assert_ne!(refusal, Refusal::BadTag, "seed {seed}, step {step}: its key was known");
         }
         assert!(ends[0].epoch().abs_diff(ends[1].epoch()) <= 1, "seed {seed}, step {step}");
         assert!(ends[1].epoch() <= ends[0].epoch(), "seed {seed}, step {step}: one leads");
     }
-    // What is sent once nothing is on the way any more is taken.
+    // What is sent once nothing is in transit any more is taken.
     for from in [0, 1, 0, 1] {
         let frame = send(&mut ends[from], UP, b"end");
         assert!(receive(&mut ends[1 - from], &frame).is_ok(), "seed {seed}");

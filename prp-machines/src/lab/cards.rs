@@ -82,12 +82,12 @@ impl Lab {
         self.beside(node, &format!("{FUNCTIONS}{moves}")).map(drop)
     }
 
-    /// Waits until a device of a node has a carrier.
+    /// Waits until a device of a node has a link.
     ///
     /// # Errors
     /// It gets none.
-    pub(crate) fn wait_for_carrier(&mut self, node: NodeNumber, device: &str) -> Outcome {
-        self.until(node, &has_carrier(device))
+    pub(crate) fn wait_for_link(&mut self, node: NodeNumber, device: &str) -> Outcome {
+        self.until(node, &has_link(device))
     }
 }
 
@@ -105,7 +105,7 @@ fn moves(place: &NodePlace) -> String {
     format!("lines=\n{moves}ip -batch - <<<\"$lines\"")
 }
 
-/// A condition of the shell: whether a device has a carrier.
-pub(super) fn has_carrier(device: &str) -> String {
+/// A condition of the shell: whether a device has a link.
+pub(super) fn has_link(device: &str) -> String {
     format!("read -r state </sys/class/net/{device}/carrier && ((state))")
 }

@@ -17,7 +17,7 @@ const PROGRESS: u64 = 2_000_000;
 pub(crate) struct Flow {
     /// The nodes of the client and the server.
     pub(crate) nodes: [NodeNumber; 2],
-    /// Bytes each way.
+    /// Bytes in each direction.
     pub(crate) bytes: u64,
     /// Further options of `prp-machines flow`, for both ends.
     pub(crate) options: &'static str,
@@ -40,7 +40,7 @@ impl Default for Flow {
 }
 
 impl Flow {
-    /// A flow of `bytes` each way.
+    /// A flow of `bytes` in each direction.
     pub(crate) fn of(bytes: u64) -> Self {
         Self { bytes, ..Self::default() }
     }

@@ -1,12 +1,12 @@
 //! Nodes: namespaces of a machine that have its cards.
 
 use crate::failure::Outcome;
-use crate::lab::cards::has_carrier;
+use crate::lab::cards::has_link;
 use crate::lab::{Lab, NodeNumber, NodePlace, STEP, address};
 use crate::protocol::Place;
 
 impl Lab {
-    /// Makes the nodes anew, each with its cards, up and with a carrier, and a prphosts by which
+    /// Makes the nodes anew, each with its cards, up and with a link, and a prphosts by which
     /// they reach each other over the first cable.
     ///
     /// # Errors
@@ -23,12 +23,12 @@ impl Lab {
         let script = |place: &NodePlace| {
             let devices = || (0..place.cards.len()).map(|number| format!("eth{number}"));
             let up: String = devices().map(|name| format!("link set {name} up\n")).collect();
-            let carriers: Vec<_> = devices().map(|name| has_carrier(&name)).collect();
-            let wait = carriers.join(" && ");
+            let links: Vec<_> = devices().map(|name| has_link(&name)).collect();
+            let wait = links.join(" && ");
             format!(
                 "ip -batch - <<<$'link set lo up\n'\"{up}\"\nprintf '%s' \"{hosts}\" >/etc/prphosts\n\
                  for _ in {{1..300}}; do if {wait}; then exit 0; fi; sleep 0.2; done; \
-                 echo no carrier; ip -br link; exit 1"
+                 echo no link; ip -br link; exit 1"
             )
         };
         let scripts: Vec<_> = self.nodes.iter().map(|place| (place.node, script(place))).collect();

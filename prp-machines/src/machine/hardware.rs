@@ -111,8 +111,8 @@ impl Hardware {
     }
 
     /// A script that makes what the machine needs outside of it, in namespaces of its own, and then
-    /// becomes QEMU with its arguments. QEMU ends with the process that has started it, in whatever
-    /// way that ends.
+    /// becomes QEMU with its arguments. QEMU ends with the process that has started it, however
+    /// that ends.
     pub(super) fn preparation(&self) -> String {
         let become_qemu = "exec setpriv --pdeathsig KILL qemu-system-x86_64 \"$@\"";
         let taps = self.nics.iter().filter_map(|nic| match nic.cable {

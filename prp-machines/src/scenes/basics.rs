@@ -9,8 +9,8 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
     vec![
         Scene::new("tools", "prp ping, trace, doctor, dump, stat and hosts say what is so", tools)
             .core(),
-        Scene::new("transfer", "20 MB both ways", |lab| lab.transfer(BYTES)).core(),
-        Scene::new("transfer-udp", "20 MB both ways over UDP", transfer_udp).core(),
+        Scene::new("transfer", "20 MB in both directions", |lab| lab.transfer(BYTES)).core(),
+        Scene::new("transfer-udp", "20 MB in both directions over UDP", transfer_udp).core(),
         Scene::new("messages", "messages of 0 to 70,000 bytes, many of them padded", messages)
             .core(),
         Scene::new("classic", "a client that knows the header of 1997 only", classic).core(),
@@ -20,7 +20,7 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
     ]
 };
 
-/// Bytes of a transfer, each way.
+/// Bytes of a transfer, in each direction.
 const BYTES: u64 = 20_000_000;
 
 pub(super) fn tools(lab: &mut Lab) -> Outcome {

@@ -15,7 +15,7 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
     ]
 };
 
-/// Faults, as tc(8) has them, and how many bytes are sent each way meanwhile.
+/// Faults, as tc(8) has them, and how many bytes are sent in each direction meanwhile.
 const FAULTS: [(&str, u64); 6] = [
     ("loss 2%", 1_000_000),
     ("duplicate 5%", 1_000_000),

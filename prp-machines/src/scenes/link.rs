@@ -11,7 +11,7 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
     vec![
         Scene::new("link-down", "the device is set down and up three times in a flow", link_down)
             .core(),
-        Scene::new("carrier", "the cable is pulled and plugged in again in a flow", carrier),
+        Scene::new("cable", "the cable is pulled and plugged in again in a flow", cable),
     ]
 };
 
@@ -24,7 +24,7 @@ fn link_down(lab: &mut Lab) -> Outcome {
     lab.stop_flow(&flow)
 }
 
-fn carrier(lab: &mut Lab) -> Outcome {
+fn cable(lab: &mut Lab) -> Outcome {
     let flow = lab.begin_flow(&Flow::default())?;
     for node in [1, 2] {
         lab.set_cable(node, 0, false)?;

@@ -14,7 +14,9 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
     vec![
         Scene::new("router", "a router between two models of cards, in the kernel", router)
             .with(Setup::Chain),
-        two("two-transfer", "20 MB both ways between two machines", |lab| lab.transfer(20_000_000)),
+        two("two-transfer", "20 MB in both directions between two machines", |lab| {
+            lab.transfer(20_000_000)
+        }),
         two("two-udp", "the same over UDP", |lab| {
             lab.use_udp("eth0")?;
             lab.transfer(20_000_000)

@@ -18,7 +18,7 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
 const FEATURES: [&str; 9] =
     ["rx", "tx", "sg", "tso", "gso", "gro", "rxvlan", "txvlan", "rx-vlan-filter"];
 
-/// Bytes of a transfer with one feature off, each way.
+/// Bytes of a transfer with one feature off, in each direction.
 const SOME: u64 = 500_000;
 
 fn mtu(lab: &mut Lab) -> Outcome {
@@ -32,7 +32,7 @@ fn mtu(lab: &mut Lab) -> Outcome {
     }
     lab.on_both(&format!("ip link set eth0 mtu {mtu}"))?;
     for node in [1, 2] {
-        lab.wait_for_carrier(node, "eth0")?;
+        lab.wait_for_link(node, "eth0")?;
     }
     lab.transfer(4 * SOME)?;
     lab.use_udp("eth0")?;
@@ -67,11 +67,11 @@ fn features(lab: &mut Lab) -> Outcome<Vec<&'static str>> {
     Ok(FEATURES.iter().filter(is_on).copied().collect())
 }
 
-/// Switches a feature on both nodes, which some cards answer by losing their carrier for a while.
+/// Switches a feature on both nodes, which some cards answer by losing their link for a while.
 fn switch(lab: &mut Lab, feature: &str, to: &str) -> Outcome {
     lab.on_both(&format!("ethtool -K eth0 {feature} {to}"))?;
-    lab.wait_for_carrier(1, "eth0")?;
-    lab.wait_for_carrier(2, "eth0")
+    lab.wait_for_link(1, "eth0")?;
+    lab.wait_for_link(2, "eth0")
 }
 
 fn offloads(lab: &mut Lab) -> Outcome {

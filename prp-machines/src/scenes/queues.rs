@@ -40,8 +40,8 @@ fn qdisc(lab: &mut Lab) -> Outcome {
 fn channels(lab: &mut Lab) -> Outcome {
     for count in [1, lab.model(1).queues.min(2), lab.model(1).queues] {
         lab.on_both(&format!("ethtool -L eth0 combined {count}"))?;
-        lab.wait_for_carrier(1, "eth0")?;
-        lab.wait_for_carrier(2, "eth0")?;
+        lab.wait_for_link(1, "eth0")?;
+        lab.wait_for_link(2, "eth0")?;
         lab.transfer(500_000).context(format!("with {count} queues"))?;
     }
     // Few models have such rules; where there is one, frames come by another queue.

@@ -42,8 +42,8 @@ fn add_bond(lab: &mut Lab, mode: &str) -> Outcome {
          ip link set bond0 up"
     ))?;
     lab.set_hosts_of_all(&lab.ethernet_hosts("bond0"))?;
-    lab.wait_for_carrier(1, "bond0")?;
-    lab.wait_for_carrier(2, "bond0")
+    lab.wait_for_link(1, "bond0")?;
+    lab.wait_for_link(2, "bond0")
 }
 
 /// Waits until the bonds of both nodes use a card.
@@ -103,7 +103,7 @@ fn team(lab: &mut Lab) -> Outcome {
         let daemon = lab.start(node, &format!("exec teamd -r -c {settings}"), STEP * 4)?;
         let set_up = format!("ip link set team{node} up");
         lab.until_during(node, &set_up, &[&daemon])?;
-        lab.wait_for_carrier(node, &format!("team{node}"))?;
+        lab.wait_for_link(node, &format!("team{node}"))?;
         lab.set_hosts(node, &lab.ethernet_hosts(&format!("team{node}")))?;
     }
     let flow = lab.begin_flow(&Flow::default())?;
@@ -124,7 +124,7 @@ fn bridge(lab: &mut Lab) -> Outcome {
     lab.fails_with(1, "prp hosts check", "bridge")?;
     lab.set_hosts_of_all(&lab.ethernet_hosts("br0"))?;
     for node in [1, 2] {
-        lab.wait_for_carrier(node, "br0")?;
+        lab.wait_for_link(node, "br0")?;
         lab.on(node, "prp hosts check")?;
     }
     lab.transfer(1_000_000)
@@ -145,7 +145,7 @@ fn macvlan(lab: &mut Lab) -> Outcome {
         [1, 2].map(|node| format!("{node} {} mv0 node{node}\n", address(node))).concat();
     lab.set_hosts_of_all(&hosts)?;
     for node in [1, 2] {
-        lab.wait_for_carrier(node, "mv0")?;
+        lab.wait_for_link(node, "mv0")?;
     }
     lab.transfer(1_000_000)
 }

@@ -29,7 +29,7 @@ const ROUNDING: f64 = 1e-9;
 /// A size at which the curve breaks.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Break {
-    /// Where, in bytes: where the lines meet if that is between two measured sizes, else half way.
+    /// Where, in bytes: where the lines meet if that is between two measured sizes, else halfway.
     pub size: f64,
     /// The break is above this size and at most `high`, in 95 of 100 cases.
     pub low: f64,

@@ -55,7 +55,7 @@ pub(super) enum Path {
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Primitive {
-    /// The caller goes on while the message is under way, and is interrupted for each packet.
+    /// The caller goes on while the message is in flight, and is interrupted for each packet.
     Preemptive,
     /// The caller waits until the last packet is through.
     #[default]
@@ -78,7 +78,7 @@ impl Graph {
 }
 
 impl Path {
-    /// Calls `each` with every block on the way.
+    /// Calls `each` with every block on the path.
     pub(super) fn for_each(&self, each: &mut dyn FnMut(usize)) {
         match self {
             Self::Block(at) => each(*at),

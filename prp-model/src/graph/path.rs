@@ -65,7 +65,7 @@ fn joined(parts: &[Part], block: impl Fn(&[Block]) -> Block) -> Part {
     Part { block: block(&blocks), processors }
 }
 
-/// Parts that share processors, directly or by way of others, each in the place of its first one.
+/// Parts that share processors, directly or through others, each in the place of its first one.
 fn groups(parts: Vec<Part>) -> Vec<Vec<Part>> {
     let mut groups: Vec<Vec<Part>> = Vec::new();
     for part in parts {

@@ -1,7 +1,7 @@
 //! When messages that wait for each other are sent and received.
 //!
 //! Small messages: a process sends or receives one at a time, each for the fixed time of its own
-//! block, and between the two a message is under way, alone. Large messages: both ends are busy for
+//! block, and between the two a message is in flight, alone. Large messages: both ends are busy for
 //! as long as a message takes, so that all go step by step.
 
 use super::definition::{Graph, Message, Path};
@@ -60,10 +60,10 @@ pub(super) fn steps(graph: &Graph) -> Vec<u32> {
     steps
 }
 
-/// What a message takes: at its sender, on its way, and at its receiver.
+/// What a message takes: at its sender, in transit, and at its receiver.
 struct Legs([Leg; 3]);
 
-/// A part of a message's way: its fixed time, and the blocks that time is made of.
+/// A part of a message's path: its fixed time, and the blocks that time is made of.
 #[derive(Clone, Debug, Default)]
 struct Leg {
     time: f64,

@@ -5,7 +5,7 @@ use crate::unit::{Bytes, Seconds, SecondsPerByte};
 /// LogP: messages of one small size.
 ///
 /// Source: Culler et al. 1993, as Stoica, Sultan and Keyes use it in section 6. `L` bounds the time
-/// on the way, `o` is a processor's time for sending or receiving a message, `g` the least time
+/// on the path, `o` is a processor's time for sending or receiving a message, `g` the least time
 /// between two messages of one processor. It says nothing of sizes: for those it needs as many
 /// messages as there are units of data, or [`LogGp`].
 ///

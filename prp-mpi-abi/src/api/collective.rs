@@ -86,7 +86,7 @@ impl Plan {
     fn start(&self, number: i32) -> Result<Req, Failure> {
         let process = process()?;
         process.complete_released();
-        let id = process.engine().start(self.schedule(number));
+        let id = process.exchange().start(self.schedule(number));
         Ok(Req::Active(id, self.held(), self.detail()))
     }
 
@@ -94,7 +94,7 @@ impl Plan {
     pub(crate) fn run(&self) -> super::error::Outcome {
         let process = process()?;
         process.complete_released();
-        let id = process.engine().start(self.schedule(self.comm.next_call()));
+        let id = process.exchange().start(self.schedule(self.comm.next_call()));
         finish(id, &self.held(), self.detail()).map(drop)
     }
 
@@ -190,8 +190,8 @@ fn run_steps(
     let schedule = agreement(comm, memory, steps);
     let process = process()?;
     process.complete_released();
-    let id = process.engine().start(schedule);
-    let status = process.wait(&|| waiting(comm, AGREEMENT), |engine| engine.take(id));
+    let id = process.exchange().start(schedule);
+    let status = process.wait(&|| waiting(comm, AGREEMENT), |exchange| exchange.take(id));
     check_by(status, |text| Failure::new(Class::Truncate, handle, text)).map(drop)
 }
 
@@ -208,5 +208,5 @@ pub(crate) fn begin_bcast_word(
     let process = process()?;
     process.complete_released();
     let of = HeldComm { handle, comm: comm.clone() };
-    Ok(Req::Active(process.engine().start(schedule), of, AGREEMENT))
+    Ok(Req::Active(process.exchange().start(schedule), of, AGREEMENT))
 }

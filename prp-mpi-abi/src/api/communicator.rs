@@ -343,7 +343,7 @@ pub(crate) fn comm_free(comm: Ptr<Handle>) -> Outcome {
     Ok(())
 }
 
-/// As `MPI_Comm_free`, once all is done that is under way.
+/// As `MPI_Comm_free`, once all is done that is in progress.
 pub(crate) fn comm_disconnect(comm: Ptr<Handle>) -> Outcome {
     super::collective::plan_barrier(comm.get())?.run()?;
     comm_free(comm)

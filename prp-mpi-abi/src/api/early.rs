@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 
 use prp_mpi::control::environment::EARLY_RELEASE;
-use prp_mpi::engine::THRESHOLD;
+use prp_mpi::exchange::THRESHOLD;
 use prp_mpi::process::Process;
 use prp_mpi::request::{RequestId, Status as Ending};
 use prp_mpi::sys::memory::Region;
@@ -87,13 +87,13 @@ pub(crate) fn wait_for(
 ) -> Result<Ending, Failure> {
     let detail = part.detail(true);
     let mut may_release = false;
-    let ending = process()?.wait(&|| waiting(&part.of.comm, detail), |engine| {
-        if may_release && engine.can_release(request, is_ignored) {
-            engine.release(request);
+    let ending = process()?.wait(&|| waiting(&part.of.comm, detail), |exchange| {
+        if may_release && exchange.can_release(request, is_ignored) {
+            exchange.release(request);
         }
         // What has come already is taken in first.
         may_release = is_on();
-        engine.take(request)
+        exchange.take(request)
     });
     Ok(ending)
 }
@@ -101,7 +101,7 @@ pub(crate) fn wait_for(
 /// Says how receives were released, if the environment asks.
 pub(crate) fn report(process: &Process) {
     if std::env::var(EARLY_RELEASE).is_ok_and(|v| v == "report") {
-        let counts = process.engine().release_counts();
+        let counts = process.exchange().release_counts();
         let _ = writeln!(
             io::stderr(),
             "rank {}: {} receives released before their message, {} during it",

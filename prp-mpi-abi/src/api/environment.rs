@@ -108,7 +108,7 @@ fn start(level: c_int) -> Outcome {
     begin()?;
     let level = LEVELS.into_iter().find(|l| *l >= level).unwrap_or(MULTIPLE);
     LEVEL.store(level, Ordering::Relaxed);
-    // At all other levels one thread calls at a time, so it may keep the engine while it waits.
+    // At all other levels one thread calls at a time, so it may keep the exchange while it waits.
     if level == MULTIPLE {
         process()?.share();
     }

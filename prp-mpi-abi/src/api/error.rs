@@ -75,7 +75,7 @@ pub(crate) struct Failure {
     /// The communicator, or the session, that the error handler is called with.
     pub(crate) comm: Handle,
     /// The error handler of what the failure is of, where that is no communicator that has a
-    /// handle: a session, or a communicator that was freed while something was under way.
+    /// handle: a session, or a communicator that was freed while something was in progress.
     pub(crate) handler: Option<Handle>,
     pub(crate) text: String,
 }
@@ -85,7 +85,7 @@ impl Failure {
         Self::with_code(class as c_int, comm, text)
     }
 
-    /// A failure of something that was under way on a communicator.
+    /// A failure of something that was in progress on a communicator.
     pub(crate) fn of_held(class: Class, of: &HeldComm, text: impl Into<String>) -> Self {
         let handler = Some(*of.comm.errhandler.lock());
         Self { handler, ..Self::new(class, of.handle, text) }

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use prp_mpi::datatype::Datatype;
-use prp_mpi::engine::Engine;
+use prp_mpi::exchange::Exchange;
 use prp_mpi::matching::Pattern;
 use prp_mpi::process::report::Waiting;
 use prp_mpi::request::{Outcome as Ended, RequestId, Status as Ending};
@@ -145,19 +145,19 @@ impl Part {
 
     /// Begins to send at once. `None` if there is nothing to wait for.
     pub(crate) fn send(&self, mode: Mode) -> Result<Option<RequestId>, Failure> {
-        self.send_by(mode, Engine::send)
+        self.send_by(mode, Exchange::send)
     }
 
     /// Begins to send, perhaps together with the next message. `None` if there is nothing to wait
     /// for.
     fn send_in_burst(&self, mode: Mode) -> Result<Option<RequestId>, Failure> {
-        self.send_by(mode, Engine::send_in_burst)
+        self.send_by(mode, Exchange::send_in_burst)
     }
 
     fn send_by(
         &self,
         mode: Mode,
-        send: impl FnOnce(&mut Engine, usize, Header, &Region) -> RequestId,
+        send: impl FnOnce(&mut Exchange, usize, Header, &Region) -> RequestId,
     ) -> Result<Option<RequestId>, Failure> {
         let process = process()?;
         let Ok(peer) = usize::try_from(self.peer) else { return Ok(None) };
@@ -177,14 +177,14 @@ impl Part {
             signature: Signature::default(),
         };
         let to = self.of.comm.peers()[peer];
-        let mut engine = process.engine();
+        let mut exchange = process.exchange();
         if mode != Mode::Buffered {
-            return Ok(Some(send(&mut engine, to, header, &self.region)));
+            return Ok(Some(send(&mut exchange, to, header, &self.region)));
         }
         let mut copy = Region::owned(self.region.len());
         copy.copy_from(&self.region);
-        let request = send(&mut engine, to, header, &copy);
-        engine.free(request);
+        let request = send(&mut exchange, to, header, &copy);
+        exchange.free(request);
         Ok(None)
     }
 
@@ -201,9 +201,9 @@ impl Part {
         process.complete(|| self.region.span());
         let (pattern, region) = (self.pattern(), self.region.clone());
         if early::is_worth_it(&self.of.comm, &region) {
-            return Ok(Some(process.engine().receive_early(pattern, region)));
+            return Ok(Some(process.exchange().receive_early(pattern, region)));
         }
-        Ok(Some(process.engine().receive(pattern, region)))
+        Ok(Some(process.exchange().receive(pattern, region)))
     }
 }
 
@@ -240,7 +240,7 @@ pub(crate) fn waiting(comm: &Comm, detail: Detail) -> Waiting {
 /// Waits for a request that no other call knows.
 pub(crate) fn finish(request: RequestId, of: &HeldComm, detail: Detail) -> Result<Ending, Failure> {
     let process = process()?;
-    let status = process.wait(&|| waiting(&of.comm, detail), |engine| engine.take(request));
+    let status = process.wait(&|| waiting(&of.comm, detail), |exchange| exchange.take(request));
     check(status, of)
 }
 

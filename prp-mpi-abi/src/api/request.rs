@@ -5,7 +5,7 @@ mod peek;
 
 use std::ffi::c_int;
 
-use prp_mpi::engine::Engine;
+use prp_mpi::exchange::Exchange;
 use prp_mpi::process::report::Waiting;
 use prp_mpi::request::Status as Ending;
 
@@ -78,14 +78,14 @@ fn end_of(request: &Req) -> Result<Option<(Ending, Option<Failure>)>, Failure> {
         Req::Partitioned(own) => {
             let process = process()?;
             process.end_bursts();
-            let is_done = own.is_done(&mut process.engine());
+            let is_done = own.is_done(&mut process.exchange());
             Ok(is_done.then(|| own.end()).map(|e| (e, check(e, &own.of).err())))
         }
         Req::Persistent(..) | Req::Generalized(_) => Ok(None),
     }
 }
 
-/// The communicator that something under way is on, and what it is for.
+/// The communicator that something in progress is on, and what it is for.
 fn shown(request: &Req) -> Option<(&HeldComm, Detail)> {
     match request {
         Req::Active(_, of, detail) => Some((of, *detail)),
@@ -96,12 +96,12 @@ fn shown(request: &Req) -> Option<(&HeldComm, Detail)> {
 }
 
 /// Whether a request can be taken, without taking it.
-fn is_done(engine: &mut Engine, request: &Req) -> bool {
+fn is_done(exchange: &mut Exchange, request: &Req) -> bool {
     match request {
         Req::Done(_) => true,
-        Req::Active(id, ..) => engine.is_done(*id),
-        Req::Partitioned(own) => own.is_done(engine),
-        Req::Persistent(_, active) => active.as_ref().is_none_or(|a| is_done(engine, a)),
+        Req::Active(id, ..) => exchange.is_done(*id),
+        Req::Partitioned(own) => own.is_done(exchange),
+        Req::Persistent(_, active) => active.as_ref().is_none_or(|a| is_done(exchange, a)),
         Req::Generalized(own) => own.is_complete(),
     }
 }
@@ -113,18 +113,18 @@ fn is_inactive(handle: Handle) -> bool {
 }
 
 /// Whether a receive can be released now, or is done.
-fn can_release(engine: &mut Engine, request: &Req, is_ignored: bool) -> bool {
+fn can_release(exchange: &mut Exchange, request: &Req, is_ignored: bool) -> bool {
     match request {
-        Req::Active(id, ..) => engine.can_release(*id, is_ignored),
-        Req::Persistent(_, Some(active)) => can_release(engine, active, is_ignored),
+        Req::Active(id, ..) => exchange.can_release(*id, is_ignored),
+        Req::Persistent(_, Some(active)) => can_release(exchange, active, is_ignored),
         _ => false,
     }
 }
 
-fn release(engine: &mut Engine, request: &Req) -> bool {
+fn release(exchange: &mut Exchange, request: &Req) -> bool {
     match request {
-        Req::Active(id, ..) => engine.release(*id),
-        Req::Persistent(_, Some(active)) => release(engine, active),
+        Req::Active(id, ..) => exchange.release(*id),
+        Req::Persistent(_, Some(active)) => release(exchange, active),
         _ => false,
     }
 }
@@ -173,15 +173,15 @@ fn wait_until(
         }
     };
     let mut has_polled = false;
-    process()?.wait(&what, |engine| {
+    process()?.wait(&what, |exchange| {
         for (done, request) in done.iter_mut().zip(&requests) {
-            *done = *done || request.as_ref().is_some_and(|r| is_done(engine, r));
+            *done = *done || request.as_ref().is_some_and(|r| is_done(exchange, r));
         }
         if let Some(is_ignored) = early.filter(|_| has_polled) {
-            let can = |r: &Req| is_done(engine, r) || can_release(engine, r, is_ignored);
+            let can = |r: &Req| is_done(exchange, r) || can_release(exchange, r, is_ignored);
             if requests.iter().flatten().all(can) {
                 for (done, request) in done.iter_mut().zip(&requests) {
-                    *done = *done || request.as_ref().is_some_and(|r| release(engine, r));
+                    *done = *done || request.as_ref().is_some_and(|r| release(exchange, r));
                 }
             }
         }
@@ -252,9 +252,9 @@ fn poll(handles: &[Handle]) -> Result<Vec<bool>, Failure> {
     let requests = active_of(handles)?;
     let process = process()?;
     let mut done = vec![false; handles.len()];
-    process.try_now(|engine| {
+    process.try_now(|exchange| {
         for (done, request) in done.iter_mut().zip(&requests) {
-            *done = request.as_ref().is_some_and(|r| is_done(engine, r));
+            *done = request.as_ref().is_some_and(|r| is_done(exchange, r));
         }
         done.iter().all(|d| *d).then_some(())
     });
@@ -445,7 +445,7 @@ pub(crate) fn testsome(
 pub(crate) fn start(request: Ptr<Handle>) -> Outcome {
     let found = REQUESTS.at(request.get());
     let Some(Req::Persistent(start, None)) = found else {
-        return fail(Class::Request, "no request that can be started, or one that is under way");
+        return fail(Class::Request, "no request that can be started, or one that is in progress");
     };
     let active = start()?;
     REQUESTS.with(request.get(), |r| *r = Req::Persistent(start, Some(Box::new(active))));
@@ -475,8 +475,8 @@ pub(crate) fn request_free(request: Ptr<Handle>) -> Outcome {
         other => other,
     };
     match active {
-        Req::Active(id, ..) => process()?.engine().free(id),
-        Req::Partitioned(own) => own.free(&mut process()?.engine()),
+        Req::Active(id, ..) => process()?.exchange().free(id),
+        Req::Partitioned(own) => own.free(&mut process()?.exchange()),
         Req::Done(_) | Req::Persistent(..) | Req::Generalized(_) => {}
     }
     Ok(())
@@ -489,7 +489,7 @@ pub(crate) fn cancel(request: Ptr<Handle>) -> Outcome {
         Some(other) => other,
     };
     match active {
-        Req::Active(id, ..) => process()?.engine().cancel(id),
+        Req::Active(id, ..) => process()?.exchange().cancel(id),
         Req::Generalized(own) => {
             callback_outcome(own.cancel.cancel(own.extra, own.is_complete()))?;
         }

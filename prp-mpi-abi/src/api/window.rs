@@ -99,9 +99,9 @@ fn make(
     if let Ok((base, _)) = &placed {
         let memory = Address::from_number(*base).region(size, &Datatype::bytes());
         if flavor == DYNAMIC {
-            process.engine().open_dynamic_window(own.messages());
+            process.exchange().open_dynamic_window(own.messages());
         } else {
-            process.engine().open_window(own.messages(), memory);
+            process.exchange().open_window(own.messages(), memory);
         }
         // Receives into it are not released any more, and those that were are whole before any rank
         // uses it.
@@ -109,7 +109,7 @@ fn make(
     }
     let all_have = allgather_words(&own, comm, &[placed.is_ok().into()])?;
     if all_have.contains(&0) {
-        process.engine().close_window(own.messages());
+        process.exchange().close_window(own.messages());
         let text = match placed {
             Ok((_, memory)) => {
                 give_back(&memory);
@@ -321,7 +321,7 @@ pub(crate) fn win_free(win: Ptr<Handle>) -> Outcome {
     super::attribute::delete_all_of_window(handle)?;
     complete_all(&window)?;
     plan_of_barrier(window.comm.clone(), handle).run()?;
-    process()?.engine().close_window(window.context());
+    process()?.exchange().close_window(window.context());
     WINDOWS.take(handle);
     give_back(&window.memory);
     win.put(Handle::WIN_NULL);

@@ -52,7 +52,7 @@ pub(crate) struct Comm {
     partitioned: Mutex<BTreeMap<(bool, i32, i32), u64>>,
 }
 
-/// A communicator that something under way uses, with the handle that the program has of it, or
+/// A communicator that something in progress uses, with the handle that the program has of it, or
 /// had.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldComm {
@@ -60,8 +60,8 @@ pub(crate) struct HeldComm {
     pub(crate) comm: Arc<Comm>,
 }
 
-/// Contexts of communicators that are no more. The engine, which may be in use where the last owner
-/// of one goes, forgets them later.
+/// Contexts of communicators that are no more. The exchange, which may be in use where the last
+/// owner of one goes, forgets them later.
 static GONE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 /// The contexts of communicators that are no more since this was asked last.

@@ -1,15 +1,15 @@
 //! Messages in parts, each of which goes when the sender says that it is ready.
 //!
 //! The parts of one message have a context of their own, and their numbers as tags. The receiver
-//! may divide the same bytes in another way: so the sender describes its parts once, before the
+//! may divide the same bytes otherwise: so the sender describes its parts once, before the
 //! first of them, and the receiver begins to receive when it knows them. Whoever has the lock of
-//! the engine may take that of a message, and not the other way round.
+//! the exchange may take that of a message, and not the reverse.
 
 use std::fmt;
 use std::ops::Range;
 
 use parking_lot::Mutex;
-use prp_mpi::engine::Engine;
+use prp_mpi::exchange::Exchange;
 use prp_mpi::matching::Pattern;
 use prp_mpi::request::{Outcome, RequestId, Status};
 use prp_mpi::sys::memory::Region;
@@ -42,7 +42,7 @@ impl fmt::Debug for Partitioned {
     }
 }
 
-/// What is under way.
+/// What is in progress.
 #[derive(Debug, Default)]
 struct State {
     is_active: bool,
@@ -61,7 +61,7 @@ struct Theirs {
     bytes: usize,
 }
 
-/// A part under way.
+/// A part in progress.
 #[derive(Clone, Debug, Default)]
 enum Message {
     /// Not yet.
@@ -105,7 +105,7 @@ impl Partitioned {
     }
 
     /// Begins: no part has gone or come.
-    pub(crate) fn start(&self, engine: &mut Engine) {
+    pub(crate) fn start(&self, exchange: &mut Exchange) {
         let mut state = self.state.lock();
         state.is_active = true;
         state.messages.clear();
@@ -116,21 +116,21 @@ impl Partitioned {
                 let mut text = Region::owned(DESCRIPTION_LEN);
                 let words = [self.parts.len() as u64, self.whole.len() as u64];
                 text.write(0, &words.map(u64::to_le_bytes).concat());
-                let request = engine.send(peer, self.header(DESCRIPTION), &text);
-                engine.free(request);
+                let request = exchange.send(peer, self.header(DESCRIPTION), &text);
+                exchange.free(request);
                 state.described = Some((request, text));
             }
         } else if state.described.is_none() {
             let text = Region::owned(DESCRIPTION_LEN);
-            let request = engine.receive(self.pattern(DESCRIPTION), text.clone());
+            let request = exchange.receive(self.pattern(DESCRIPTION), text.clone());
             state.described = Some((request, text));
         } else {
-            self.begin_receives(engine, &mut state);
+            self.begin_receives(exchange, &mut state);
         }
     }
 
     /// The program has filled a part. `false` if there is no such part, or it has gone.
-    pub(crate) fn send_part(&self, engine: &mut Engine, part: usize) -> bool {
+    pub(crate) fn send_part(&self, exchange: &mut Exchange, part: usize) -> bool {
         let mut state = self.state.lock();
         if self.is_receive() || part >= self.parts.len() || !state.is_active {
             return false;
@@ -139,13 +139,13 @@ impl Partitioned {
         if !matches!(state.messages[part], Message::Waits) {
             return false;
         }
-        let request = engine.send(peer, self.header(part as i32), &self.parts[part]);
+        let request = exchange.send(peer, self.header(part as i32), &self.parts[part]);
         state.messages[part] = Message::Begun(request, None);
         true
     }
 
     /// Begins to receive all parts, if it is known how the sender divides the bytes.
-    fn begin_receives(&self, engine: &mut Engine, state: &mut State) {
+    fn begin_receives(&self, exchange: &mut Exchange, state: &mut State) {
         let Some(theirs) = state.theirs.filter(|_| state.messages.is_empty()) else { return };
         if theirs.bytes > self.whole.len() {
             return;
@@ -162,27 +162,27 @@ impl Partitioned {
                 let own = Region::owned(each);
                 (own.clone(), Some(own))
             };
-            let request = engine.receive(self.pattern(part as i32), region);
+            let request = exchange.receive(self.pattern(part as i32), region);
             state.messages.push(Message::Begun(request, elsewhere));
         }
     }
 
     /// Takes what has come since.
-    fn progress(&self, engine: &mut Engine, state: &mut State) {
+    fn progress(&self, exchange: &mut Exchange, state: &mut State) {
         if self.is_receive()
             && state.theirs.is_none()
             && let Some((request, text)) = &state.described
-            && engine.take(*request).is_some()
+            && exchange.take(*request).is_some()
         {
             let text = text.to_vec();
             let word = |at| u64::from_le_bytes(std::array::from_fn(|i| text[at + i])) as usize;
             state.theirs = Some(Theirs { parts: word(0), bytes: word(8) });
-            self.begin_receives(engine, state);
+            self.begin_receives(exchange, state);
         }
         let each = state.theirs.map_or(0, |theirs| theirs.bytes / theirs.parts.max(1));
         for (part, message) in state.messages.iter_mut().enumerate() {
             if let Message::Begun(request, elsewhere) = message
-                && engine.take(*request).is_some()
+                && exchange.take(*request).is_some()
             {
                 if let Some(from) = elsewhere {
                     self.whole.clone().write(part * each, &from.to_vec());
@@ -197,19 +197,19 @@ impl Partitioned {
     }
 
     /// Whether all parts have gone or come.
-    pub(crate) fn is_done(&self, engine: &mut Engine) -> bool {
+    pub(crate) fn is_done(&self, exchange: &mut Exchange) -> bool {
         let mut state = self.state.lock();
         if self.peer.is_none() || !state.is_active {
             return true;
         }
-        self.progress(engine, &mut state);
+        self.progress(exchange, &mut state);
         let is_known = !self.is_receive() || state.theirs.is_some();
         let is_done = |message: &Message| matches!(message, Message::Done);
         is_known && (self.is_too_long(&state) || state.messages.iter().all(is_done))
     }
 
     /// Whether the bytes of a part of this rank have come. `None` if there is no such part.
-    pub(crate) fn has_arrived(&self, engine: &mut Engine, part: usize) -> Option<bool> {
+    pub(crate) fn has_arrived(&self, exchange: &mut Exchange, part: usize) -> Option<bool> {
         if !self.is_receive() || part >= self.parts.len() {
             return None;
         }
@@ -217,7 +217,7 @@ impl Partitioned {
         if self.peer.is_none() || !state.is_active {
             return Some(true);
         }
-        self.progress(engine, &mut state);
+        self.progress(exchange, &mut state);
         let Some(theirs) = state.theirs else { return Some(false) };
         let own = self.whole.len() / self.parts.len();
         let needed = overlapping(part * own..(part + 1) * own, theirs);
@@ -248,10 +248,10 @@ impl Partitioned {
     }
 
     /// The program waits for it no more.
-    pub(crate) fn free(&self, engine: &mut Engine) {
+    pub(crate) fn free(&self, exchange: &mut Exchange) {
         for message in std::mem::take(&mut self.state.lock().messages) {
             if let Message::Begun(request, _) = message {
-                engine.free(request);
+                exchange.free(request);
             }
         }
     }

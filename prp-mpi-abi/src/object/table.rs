@@ -10,7 +10,7 @@ use super::Handle;
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Mutex<Entries<T>>,
-    /// Whether something under way still uses it.
+    /// Whether something in progress still uses it.
     is_used: fn(&T) -> bool,
 }
 
@@ -18,7 +18,7 @@ pub(crate) struct Table<T> {
 struct Entries<T> {
     all: Vec<Option<T>>,
     unused: Vec<usize>,
-    /// The program has freed their handles, but what is under way may hand these to a function of
+    /// The program has freed their handles, but what is in progress may hand these to a function of
     /// the program: they stand for nothing else until it is done.
     retired: Vec<usize>,
 }
@@ -74,7 +74,7 @@ impl<T> Table<T> {
     }
 
     /// The program has freed a handle: it stands for nothing, but where functions of the program
-    /// are called for what is under way. `false` if it stood for nothing before.
+    /// are called for what is in progress. `false` if it stood for nothing before.
     pub(crate) fn retire(&self, handle: Handle) -> bool {
         let Some(index) = handle.0.checked_sub(Handle::FIRST) else { return false };
         let mut entries = self.entries.lock();

@@ -1,4 +1,4 @@
-//! The library by which a program may use buffers whose messages are still on their way
+//! The library by which a program may use buffers whose messages are still in transit
 //! (`prp-mpi-early`): found by the names of its interface, where it was preloaded.
 
 use std::ffi::{CStr, c_char};

@@ -143,7 +143,7 @@ static void groups(void) {
     MPI_Win_free(&win);
 }
 
-/* More than a message carries at a time, and more than may be under way. */
+/* More than a message carries at a time, and more than may be in progress. */
 static void large(void) {
     MPI_Win win;
     int *memory = made(MANY, &win), *out = malloc(MANY * sizeof(int)), *in = calloc(MANY, sizeof(int));

@@ -68,10 +68,10 @@ impl<'a> CheckedCall<'a> {
         schedule.signature = self.signature;
         schedule.steps = steps.into();
         schedule.combine = self.combine;
-        let request = comm.process().engine().start(schedule);
+        let request = comm.process().exchange().start(schedule);
         let call = CALLS[usize::from(self.signature.call)];
         let what = || Waiting::new(call, String::new(), String::new());
-        comm.process().wait(&what, |engine| engine.take(request));
+        comm.process().wait(&what, |exchange| exchange.take(request));
     }
 
     pub(super) fn all_gather<T: Element>(self, own: &[T], all: &mut [T]) {

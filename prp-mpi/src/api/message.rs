@@ -3,7 +3,7 @@
 use super::communicator::Communicator;
 use super::element::Element;
 use super::{Error, Result};
-use crate::engine::Engine;
+use crate::exchange::Exchange;
 use crate::matching::Pattern;
 use crate::process::report::Waiting;
 use crate::request::{Outcome, RequestId, Status};
@@ -27,7 +27,7 @@ pub struct AnyProcess<'a> {
     pub(super) comm: &'a Communicator,
 }
 
-/// A message on its way whose buffer is lent.
+/// A message in transit whose buffer is lent.
 #[derive(Debug)]
 #[must_use = "its end is only told by `wait`"]
 pub struct Pending<'scope, 'env> {
@@ -88,11 +88,11 @@ impl ProcessAt<'_> {
         from: &'env [T],
         kind: Kind,
         tag: i32,
-        send: impl FnOnce(&mut Engine, usize, Header, &Region) -> RequestId,
+        send: impl FnOnce(&mut Exchange, usize, Header, &Region) -> RequestId,
     ) -> Result<Pending<'scope, 'env>> {
         let header = self.header(kind, checked_tag(tag)?);
         let to = self.comm.group[self.rank];
-        let send = |region: Region| send(&mut scope.process().engine(), to, header, &region);
+        let send = |region: Region| send(&mut scope.process().exchange(), to, header, &region);
         Ok(Pending { scope, request: scope.lend(from, send), call: "send" })
     }
 
@@ -105,7 +105,7 @@ impl ProcessAt<'_> {
         scope: &'scope Scope<'scope, 'env>,
         from: &'env [T],
     ) -> Result<Pending<'scope, 'env>> {
-        self.begin_send(scope, from, Kind::Message, TAG, Engine::send_in_burst)
+        self.begin_send(scope, from, Kind::Message, TAG, Exchange::send_in_burst)
     }
 
     /// Begins to receive: what comes while the program goes on is taken straight into the buffer.
@@ -134,7 +134,7 @@ impl ProcessAt<'_> {
     /// [`Error::Tag`].
     pub fn send_with_tag<T: Element>(self, from: &[T], tag: i32) -> Result<()> {
         lend::scope(self.comm.process(), |scope| {
-            self.begin_send(scope, from, Kind::Message, tag, Engine::send)?.wait().map(drop)
+            self.begin_send(scope, from, Kind::Message, tag, Exchange::send)?.wait().map(drop)
         })
     }
 
@@ -144,7 +144,7 @@ impl ProcessAt<'_> {
     /// None that a correct program sees.
     pub fn synchronous_send<T: Element>(self, from: &[T]) -> Result<()> {
         lend::scope(self.comm.process(), |scope| {
-            self.begin_send(scope, from, Kind::Synchronous, TAG, Engine::send)?.wait().map(drop)
+            self.begin_send(scope, from, Kind::Synchronous, TAG, Exchange::send)?.wait().map(drop)
         })
     }
 
@@ -204,7 +204,7 @@ fn begin_receive<'scope, 'env, T: Element>(
     into: &'env mut [T],
 ) -> Result<Pending<'scope, 'env>> {
     let pattern = pattern(comm, from, checked_tag(tag)?);
-    let receive = |region| scope.process().engine().receive(pattern, region);
+    let receive = |region| scope.process().exchange().receive(pattern, region);
     Ok(Pending { scope, request: scope.lend_mut(into, receive), call: "receive" })
 }
 
@@ -220,12 +220,12 @@ fn receive<T: Element>(
 fn receive_vec<T: Element>(comm: &Communicator, from: Option<usize>) -> Result<(Vec<T>, Status)> {
     let pattern = pattern(comm, from, TAG);
     let what = || Waiting::new("receive", String::new(), String::new());
-    let (request, region) = comm.process().wait(&what, |engine| {
-        let (id, status) = engine.probe(&pattern)?;
+    let (request, region) = comm.process().wait(&what, |exchange| {
+        let (id, status) = exchange.probe(&pattern)?;
         let region = Region::owned(status.bytes as usize);
-        Some((engine.receive_message(id, region.clone()), region))
+        Some((exchange.receive_message(id, region.clone()), region))
     });
-    let status = check(comm.process().wait(&what, |engine| engine.take(request)))?;
+    let status = check(comm.process().wait(&what, |exchange| exchange.take(request)))?;
     let count = region.len() / size_of::<T>();
     if count * size_of::<T>() != region.len() {
         return Err(Error::Length(region.len(), count * size_of::<T>()));

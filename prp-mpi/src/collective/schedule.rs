@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::engine::Engine;
+use crate::exchange::Exchange;
 use crate::matching::Pattern;
 use crate::request::{Outcome, RequestId};
 use crate::sys::memory::Region;
@@ -17,7 +17,7 @@ pub enum Combine {
     /// By a predefined operation.
     Predefined(Arc<CombineFunction>),
     /// By a function of the program, which may wait for other threads of the program, or touch
-    /// pages that are closed: it is called without the engine.
+    /// pages that are closed: it is called without the exchange.
     OfProgram(Arc<CombineFunction>),
 }
 
@@ -98,11 +98,11 @@ impl Schedule {
     }
 
     /// Does what can be done.
-    pub(crate) fn advance(&mut self, engine: &mut Engine) -> Advance {
+    pub(crate) fn advance(&mut self, exchange: &mut Exchange) -> Advance {
         loop {
             match self.steps.front().cloned() {
                 None | Some(Step::Wait) => {
-                    if !self.has_all(engine) {
+                    if !self.has_all(exchange) {
                         return Advance::Waits;
                     }
                     if self.steps.pop_front().is_none() {
@@ -121,7 +121,7 @@ impl Schedule {
                         signature: self.signature,
                     };
                     let region = self.memory.part(range);
-                    self.begun.push(engine.send(self.peers[to], header, &region));
+                    self.begun.push(exchange.send(self.peers[to], header, &region));
                 }
                 Some(Step::Receive(from, range)) => {
                     let pattern = Pattern {
@@ -129,7 +129,7 @@ impl Schedule {
                         source: i32::try_from(from).ok(),
                         tag: Some(self.number),
                     };
-                    self.begun.push(engine.receive(pattern, self.memory.part(range)));
+                    self.begun.push(exchange.receive(pattern, self.memory.part(range)));
                 }
                 Some(Step::Combine(..)) => match self.combine {
                     Some(Combine::OfProgram(_)) => return Advance::Combines,
@@ -161,8 +161,8 @@ impl Schedule {
         }
     }
 
-    fn has_all(&mut self, engine: &mut Engine) -> bool {
-        self.begun.retain(|request| match engine.take(*request) {
+    fn has_all(&mut self, exchange: &mut Exchange) -> bool {
+        self.begun.retain(|request| match exchange.take(*request) {
             Some(status) => {
                 if status.outcome != Outcome::Success {
                     self.outcome = status.outcome;

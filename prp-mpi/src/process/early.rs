@@ -32,8 +32,8 @@ impl Process {
             return;
         }
         let addresses = addresses();
-        self.wait(&|| waiting("a message that may not leave yet"), |engine| {
-            (engine.has_begun() && !protection::overlaps(&addresses)).then_some(())
+        self.wait(&|| waiting("a message that may not leave yet"), |exchange| {
+            (exchange.has_begun() && !protection::overlaps(&addresses)).then_some(())
         });
     }
 
@@ -61,7 +61,7 @@ fn waiting(why: &str) -> Waiting {
 }
 
 /// Completes what was released into these addresses, if anything was. May be called by any thread
-/// that is not inside the engine.
+/// that is not inside the exchange.
 pub fn complete(addresses: Range<usize>) {
     if let Some(process) = RELEASING.get() {
         process.complete(|| addresses);

@@ -1,4 +1,4 @@
-//! The engine of a process, locked by a thread, and how that thread wakes others.
+//! The exchange of a process, locked by a thread, and how that thread wakes others.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::MutexGuard;
 
 use super::Process;
-use crate::engine::Engine;
+use crate::exchange::Exchange;
 
 /// [`Process::caller`] once several threads have called.
 pub(super) const MANY_CALLERS: usize = usize::MAX;
@@ -17,33 +17,33 @@ thread_local! {
     static PLACE: u8 = const { 0 };
 }
 
-/// The locked engine. What a thread has completed in it may be what another thread waits for: that
-/// is woken when the engine is unlocked.
+/// The locked exchange. What a thread has completed in it may be what another thread waits for:
+/// that is woken when the exchange is unlocked.
 #[derive(Debug)]
-pub struct EngineGuard<'a> {
+pub struct ExchangeGuard<'a> {
     process: &'a Process,
-    engine: MutexGuard<'a, Engine>,
-    /// [`Engine::changes`] that all threads know of.
+    exchange: MutexGuard<'a, Exchange>,
+    /// [`Exchange::changes`] that all threads know of.
     announced: u64,
 }
 
 impl Process {
-    /// The engine, for a call that does not wait.
-    pub fn engine(&self) -> EngineGuard<'_> {
+    /// The exchange, for a call that does not wait.
+    pub fn exchange(&self) -> ExchangeGuard<'_> {
         if !self.is_alone() {
             self.note_caller();
         }
-        self.guard(self.engine.lock())
+        self.guard(self.exchange.lock())
     }
 
-    /// The engine, if no thread uses it now, or none does within `patience`.
-    pub(super) fn engine_within(&self, patience: Duration) -> Option<EngineGuard<'_>> {
-        self.engine.try_lock_for(patience).map(|engine| self.guard(engine))
+    /// The exchange, if no thread uses it now, or none does within `patience`.
+    pub(super) fn exchange_within(&self, patience: Duration) -> Option<ExchangeGuard<'_>> {
+        self.exchange.try_lock_for(patience).map(|exchange| self.guard(exchange))
     }
 
-    fn guard<'a>(&'a self, engine: MutexGuard<'a, Engine>) -> EngineGuard<'a> {
-        let announced = engine.changes();
-        EngineGuard { process: self, engine, announced }
+    fn guard<'a>(&'a self, exchange: MutexGuard<'a, Exchange>) -> ExchangeGuard<'a> {
+        let announced = exchange.changes();
+        ExchangeGuard { process: self, exchange, announced }
     }
 
     fn note_caller(&self) {
@@ -62,16 +62,16 @@ impl Process {
         self.caller.load(Ordering::Relaxed) == MANY_CALLERS
     }
 
-    /// Something has happened outside the engine that a thread may wait for.
+    /// Something has happened outside the exchange that a thread may wait for.
     pub fn announce(&self) {
-        self.engine().note_change();
+        self.exchange().note_change();
     }
 }
 
-impl<'a> EngineGuard<'a> {
+impl<'a> ExchangeGuard<'a> {
     /// Wakes the threads that may wait for what has been completed since this was called last.
     fn announce(&mut self) {
-        let changes = self.engine.changes();
+        let changes = self.exchange.changes();
         if changes == self.announced {
             return;
         }
@@ -84,21 +84,21 @@ impl<'a> EngineGuard<'a> {
         }
     }
 
-    /// Lets a thread have the engine that waits for it.
+    /// Lets a thread have the exchange that waits for it.
     pub(super) fn yield_to_others(&mut self) {
         self.announce();
-        MutexGuard::bump(&mut self.engine);
+        MutexGuard::bump(&mut self.exchange);
     }
 
-    /// Does something without the engine.
+    /// Does something without the exchange.
     pub(super) fn unlocked<T>(&mut self, does: impl FnOnce() -> T) -> T {
         self.announce();
-        let done = MutexGuard::unlocked_fair(&mut self.engine, does);
-        self.announced = self.engine.changes();
+        let done = MutexGuard::unlocked_fair(&mut self.exchange, does);
+        self.announced = self.exchange.changes();
         done
     }
 
-    /// Does something without the engine that waits for the streams, as the only thread of the
+    /// Does something without the exchange that waits for the streams, as the only thread of the
     /// process, which others wake by the bell.
     pub(super) fn lead<T>(&mut self, does: impl FnOnce() -> T) -> T {
         self.announce();
@@ -112,15 +112,15 @@ impl<'a> EngineGuard<'a> {
     /// no thread waits for the streams any more.
     pub(super) fn follow<T>(
         &mut self,
-        mut ready: impl FnMut(&mut Engine) -> Option<T>,
+        mut ready: impl FnMut(&mut Exchange) -> Option<T>,
     ) -> Option<T> {
         self.announce();
         while self.process.is_led.load(Ordering::Relaxed) {
             self.process.following.fetch_add(1, Ordering::Relaxed);
-            self.process.followers.wait_for(&mut self.engine, self.process.longest_sleep);
+            self.process.followers.wait_for(&mut self.exchange, self.process.longest_sleep);
             self.process.following.fetch_sub(1, Ordering::Relaxed);
-            self.announced = self.engine.changes();
-            if let Some(out) = ready(&mut self.engine) {
+            self.announced = self.exchange.changes();
+            if let Some(out) = ready(&mut self.exchange) {
                 return Some(out);
             }
         }
@@ -137,21 +137,21 @@ impl<'a> EngineGuard<'a> {
     }
 }
 
-impl Deref for EngineGuard<'_> {
-    type Target = Engine;
+impl Deref for ExchangeGuard<'_> {
+    type Target = Exchange;
 
-    fn deref(&self) -> &Engine {
-        &self.engine
+    fn deref(&self) -> &Exchange {
+        &self.exchange
     }
 }
 
-impl DerefMut for EngineGuard<'_> {
-    fn deref_mut(&mut self) -> &mut Engine {
-        &mut self.engine
+impl DerefMut for ExchangeGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Exchange {
+        &mut self.exchange
     }
 }
 
-impl Drop for EngineGuard<'_> {
+impl Drop for ExchangeGuard<'_> {
     fn drop(&mut self) {
         self.announce();
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Process;
 use crate::collective::CALLS;
-use crate::engine::Mismatch;
+use crate::exchange::Mismatch;
 use crate::matching::Pattern;
 use crate::operation::Operation;
 use crate::wire::Signature;
@@ -59,19 +59,20 @@ impl Process {
         text.push('\n');
         let longest = waiting.iter().map(|w| w.since.elapsed()).max().unwrap_or(Duration::ZERO);
         let _ = write!(text, "{:.1} s", longest.as_secs_f64());
-        let Some(engine) = self.engine_within(Duration::from_millis(200)) else {
+        let Some(exchange) = self.exchange_within(Duration::from_millis(200)) else {
             return text;
         };
-        let posted = engine.posted().map(|p| self.describe(&p.pattern)).take(SHOWN);
-        let (posted, receives) = (posted.collect::<Vec<_>>(), engine.posted().count());
-        let came = engine.unexpected().take(SHOWN).map(|m| {
+        let posted = exchange.posted().map(|p| self.describe(&p.pattern)).take(SHOWN);
+        let (posted, receives) = (posted.collect::<Vec<_>>(), exchange.posted().count());
+        let came = exchange.unexpected().take(SHOWN).map(|m| {
             let name = self.name_of(m.header.context);
             let (source, tag, len) = (m.header.source, m.header.tag, m.header.len);
             format!("from {source} tag {tag} of {len} bytes on {name}")
         });
-        let (came, messages) = (came.collect::<Vec<_>>(), engine.unexpected_len());
-        let (changes, is_combining) = (engine.changes() + engine.received(), engine.is_combining());
-        drop(engine);
+        let (came, messages) = (came.collect::<Vec<_>>(), exchange.unexpected_len());
+        let (changes, is_combining) =
+            (exchange.changes() + exchange.received(), exchange.is_combining());
+        drop(exchange);
         let _ = write!(text, "; {}", listed("posted", &posted, receives));
         let _ = write!(text, "; {}", listed("unexpected", &came, messages));
         text.push('\n');

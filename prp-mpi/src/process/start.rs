@@ -22,9 +22,9 @@ use self::place::JobPosition;
 use self::pmi::Pmi;
 use super::wait::LONGEST_SLEEP;
 use super::{FIRST_NUMBER, HANG_SECONDS, Launcher, Process};
+use crate::channel::Stream;
 use crate::control::{Frame, Topic, environment, socket};
-use crate::engine::Engine;
-use crate::link::Stream;
+use crate::exchange::Exchange;
 use crate::sys::shared::Bell;
 
 /// How often the control thread checks whether a rank, or a message, waits too long.
@@ -112,7 +112,7 @@ impl Process {
         Ok(Self {
             rank,
             nodes,
-            engine: Mutex::new(Engine::new(rank, streams)?),
+            exchange: Mutex::new(Exchange::new(rank, streams)?),
             launcher,
             waiting: Mutex::default(),
             names: Mutex::new(HashMap::new()),
@@ -183,10 +183,10 @@ impl Process {
     }
 
     /// Sends messages that wait for another one, which the program does not send. A thread that has
-    /// the engine sends or waits itself.
+    /// the exchange sends or waits itself.
     fn send_overdue(&self) {
-        if let Some(mut engine) = self.engine_within(Duration::ZERO) {
-            engine.send_overdue();
+        if let Some(mut exchange) = self.exchange_within(Duration::ZERO) {
+            exchange.send_overdue();
         }
     }
 

@@ -11,9 +11,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_sock::{Awaited, wait_any};
 
 use super::report::Waiting;
-use super::{EngineGuard, Process};
-use crate::engine::Engine;
-use crate::link::Stream;
+use super::{ExchangeGuard, Process};
+use crate::channel::Stream;
+use crate::exchange::Exchange;
 use crate::request::{RequestId, Status};
 use crate::sys::shared::Bell;
 
@@ -31,81 +31,82 @@ pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 /// takes.
 const REPORT_AFTER: Duration = Duration::from_millis(2);
 
-/// How long a rank keeps the engine while it waits: a thread that asks where it is waits for that.
-const MAX_ENGINE_HOLD: Duration = Duration::from_millis(50);
+/// How long a rank keeps the exchange while it waits: a thread that asks where it is waits for
+/// that.
+const MAX_EXCHANGE_HOLD: Duration = Duration::from_millis(50);
 
 impl Process {
     /// Waits until `ready` has something. `what` says for what, for reports.
     pub fn wait<T>(
         &self,
         what: &dyn Fn() -> Waiting,
-        mut ready: impl FnMut(&mut Engine) -> Option<T>,
+        mut ready: impl FnMut(&mut Exchange) -> Option<T>,
     ) -> T {
-        let mut engine = self.engine();
-        engine.end_bursts();
+        let mut exchange = self.exchange();
+        exchange.end_bursts();
         // What was begun may have ended at once, by messages that belong to another call.
-        self.check(&mut engine);
-        if let Some(out) = ready(&mut engine) {
+        self.check(&mut exchange);
+        if let Some(out) = ready(&mut exchange) {
             return out;
         }
-        combine(&mut engine);
+        combine(&mut exchange);
         let mut noted = None;
         let out = loop {
-            if let Some(from) = engine.only_remote().filter(|_| self.is_alone()) {
+            if let Some(from) = exchange.only_remote().filter(|_| self.is_alone()) {
                 // Reads what is there, too: another poll before would cost as much as the message.
-                let patience = if noted.is_none() { REPORT_AFTER } else { MAX_ENGINE_HOLD };
-                let moved = engine.progress_patiently(from, patience);
+                let patience = if noted.is_none() { REPORT_AFTER } else { MAX_EXCHANGE_HOLD };
+                let moved = exchange.progress_patiently(from, patience);
                 if !moved && noted.is_none() {
                     noted = Some(self.note(what()));
                 }
-                combine(&mut engine);
-                self.check(&mut engine);
-                if let Some(out) = ready(&mut engine) {
+                combine(&mut exchange);
+                self.check(&mut exchange);
+                if let Some(out) = ready(&mut exchange) {
                     break out;
                 }
-                engine.yield_to_others();
+                exchange.yield_to_others();
                 continue;
             }
-            let moved = progress(&mut engine);
-            self.check(&mut engine);
-            if let Some(out) = ready(&mut engine) {
+            let moved = progress(&mut exchange);
+            self.check(&mut exchange);
+            if let Some(out) = ready(&mut exchange) {
                 break out;
             }
             if moved {
-                engine.yield_to_others();
+                exchange.yield_to_others();
                 continue;
             }
             // The streams' own waiting spins for a while, too, where there is no bell to wait for.
-            let is_first = noted.is_none() && !engine.has_local() && !engine.is_stalled();
+            let is_first = noted.is_none() && !exchange.has_local() && !exchange.is_stalled();
             if is_first && !self.has_many_callers() {
-                if !self.sleep(&mut engine, REPORT_AFTER) {
+                if !self.sleep(&mut exchange, REPORT_AFTER) {
                     noted = Some(self.note(what()));
                 }
                 continue;
             }
-            if let Some(out) = self.spin(&mut engine, &mut ready) {
+            if let Some(out) = self.spin(&mut exchange, &mut ready) {
                 break out;
             }
             if noted.is_none() {
                 noted = Some(self.note(what()));
             }
             // What was held back may be, or be before, what this rank waits for.
-            if engine.admit_one() {
+            if exchange.admit_one() {
                 continue;
             }
             if self.is_led.load(Ordering::Relaxed) {
-                let followed = engine.follow(|engine| {
-                    self.check(engine);
-                    ready(engine)
+                let followed = exchange.follow(|exchange| {
+                    self.check(exchange);
+                    ready(exchange)
                 });
                 if let Some(out) = followed {
                     break out;
                 }
             } else {
-                self.sleep(&mut engine, self.longest_sleep);
+                self.sleep(&mut exchange, self.longest_sleep);
             }
         };
-        engine.leave();
+        exchange.leave();
         if let Some(since) = noted {
             self.waiting.lock().retain(|w| w.since != since);
         }
@@ -119,7 +120,7 @@ impl Process {
     /// If there is no such thread and none can be had.
     pub fn serve_windows(self: &Arc<Self>) -> io::Result<()> {
         self.is_shared.store(true, Ordering::Relaxed);
-        if self.size() == 1 || !self.engine().begin_serving() {
+        if self.size() == 1 || !self.exchange().begin_serving() {
             return Ok(());
         }
         let process = self.clone();
@@ -127,61 +128,61 @@ impl Process {
         match named.spawn(move || process.serve()) {
             Ok(_) => Ok(()),
             Err(e) => {
-                self.engine().end_serving();
+                self.exchange().end_serving();
                 Err(e)
             }
         }
     }
 
     fn serve(&self) {
-        let mut engine = self.engine();
-        while engine.has_windows() {
-            let moved = engine.progress();
+        let mut exchange = self.exchange();
+        while exchange.has_windows() {
+            let moved = exchange.progress();
             // A thread that sleeps behind this one does not call functions of the program.
             if self.following.load(Ordering::Relaxed) > 0 {
-                combine(&mut engine);
+                combine(&mut exchange);
             }
-            self.check(&mut engine);
+            self.check(&mut exchange);
             if moved {
-                engine.yield_to_others();
+                exchange.yield_to_others();
             } else if self.is_led.load(Ordering::Relaxed) {
-                engine.follow(|engine| (!engine.has_windows()).then_some(()));
+                exchange.follow(|exchange| (!exchange.has_windows()).then_some(()));
             } else {
-                self.sleep(&mut engine, self.longest_sleep);
+                self.sleep(&mut exchange, self.longest_sleep);
             }
         }
-        engine.end_serving();
-        engine.leave();
+        exchange.end_serving();
+        exchange.leave();
     }
 
     /// A call that need not wait for what it is asked for: no message waits for another one.
     pub fn end_bursts(&self) {
-        self.engine().end_bursts();
+        self.exchange().end_bursts();
     }
 
     /// Takes a request that is done by now, without polling any stream.
     pub fn take_done(&self, request: RequestId) -> Option<Status> {
-        let mut engine = self.engine();
-        engine.end_bursts();
-        self.check(&mut engine);
-        engine.take(request)
+        let mut exchange = self.exchange();
+        exchange.end_bursts();
+        self.check(&mut exchange);
+        exchange.take(request)
     }
 
     /// Polls once, without waiting; a rank that polls and finds nothing lets others run.
-    pub fn try_now<T>(&self, mut ready: impl FnMut(&mut Engine) -> Option<T>) -> Option<T> {
-        let mut engine = self.engine();
-        engine.end_bursts();
-        self.check(&mut engine);
-        let out = ready(&mut engine);
+    pub fn try_now<T>(&self, mut ready: impl FnMut(&mut Exchange) -> Option<T>) -> Option<T> {
+        let mut exchange = self.exchange();
+        exchange.end_bursts();
+        self.check(&mut exchange);
+        let out = ready(&mut exchange);
         if out.is_some() {
             return out;
         }
-        let moved = progress(&mut engine);
-        self.check(&mut engine);
-        let out = ready(&mut engine);
+        let moved = progress(&mut exchange);
+        self.check(&mut exchange);
+        let out = ready(&mut exchange);
         if out.is_none() && !moved {
-            engine.admit_one();
-            drop(engine);
+            exchange.admit_one();
+            drop(exchange);
             let _ = nix::sched::sched_yield();
         }
         out
@@ -197,20 +198,20 @@ impl Process {
     /// Polls again and again, for a while.
     fn spin<T>(
         &self,
-        engine: &mut EngineGuard<'_>,
-        ready: &mut impl FnMut(&mut Engine) -> Option<T>,
+        exchange: &mut ExchangeGuard<'_>,
+        ready: &mut impl FnMut(&mut Exchange) -> Option<T>,
     ) -> Option<T> {
         let begun = Instant::now();
         let mut yields = 0;
         loop {
-            engine.unlocked(|| {
+            exchange.unlocked(|| {
                 // Also where ranks have a processor each: others may compute there, or be ranks of
                 // another node.
                 let _ = nix::sched::sched_yield();
             });
-            progress(engine);
-            self.check(engine);
-            if let Some(out) = ready(engine) {
+            progress(exchange);
+            self.check(exchange);
+            if let Some(out) = ready(exchange) {
                 return Some(out);
             }
             yields += 1;
@@ -224,25 +225,25 @@ impl Process {
 
     /// Sleeps until a stream has something, or room, or another thread rings, for at most
     /// `timeout`. `false` if the time is over.
-    fn sleep(&self, engine: &mut EngineGuard<'_>, timeout: Duration) -> bool {
-        let streams = engine.streams();
+    fn sleep(&self, exchange: &mut ExchangeGuard<'_>, timeout: Duration) -> bool {
+        let streams = exchange.streams();
         let has_bell = self.has_many_callers();
-        engine.lead(|| sleep_on(&streams, &self.bell, has_bell, timeout))
+        exchange.lead(|| sleep_on(&streams, &self.bell, has_bell, timeout))
     }
 
     /// Ends the job if ranks disagree.
-    fn check(&self, engine: &mut Engine) {
-        if let Some(mismatch) = engine.mismatch.take() {
+    fn check(&self, exchange: &mut Exchange) {
+        if let Some(mismatch) = exchange.mismatch.take() {
             let text = self.explain(&mismatch);
             self.abort(1, &text);
         }
-        if let Some(overrun) = engine.overrun.take() {
+        if let Some(overrun) = exchange.overrun.take() {
             self.abort(1, &overrun.to_string());
         }
-        if let Some(from) = engine.stray.take() {
+        if let Some(from) = exchange.stray.take() {
             self.abort(1, &format!("rank {from} asked for a part of a window that there is not"));
         }
-        if let Some((from, byte)) = engine.garbage.take() {
+        if let Some((from, byte)) = exchange.garbage.take() {
             self.abort(1, &format!("rank {from} sent a header that begins with {byte}"));
         }
     }
@@ -250,18 +251,18 @@ impl Process {
 
 /// Moves what can be moved, with what functions of the program have to do. `false` if that was
 /// nothing.
-fn progress(engine: &mut EngineGuard<'_>) -> bool {
-    let moved = engine.progress();
-    combine(engine) || moved
+fn progress(exchange: &mut ExchangeGuard<'_>) -> bool {
+    let moved = exchange.progress();
+    combine(exchange) || moved
 }
 
-/// Calls the functions of the program by which collective operations go on, without the engine.
+/// Calls the functions of the program by which collective operations go on, without the exchange.
 /// `false` if there were none.
-fn combine(engine: &mut EngineGuard<'_>) -> bool {
+fn combine(exchange: &mut ExchangeGuard<'_>) -> bool {
     let mut has_combined = false;
-    while let Some(mut combination) = engine.take_combination() {
-        engine.unlocked(|| combination.run());
-        engine.put_back(combination);
+    while let Some(mut combination) = exchange.take_combination() {
+        exchange.unlocked(|| combination.run());
+        exchange.put_back(combination);
         has_combined = true;
     }
     has_combined

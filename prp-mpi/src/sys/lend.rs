@@ -30,7 +30,7 @@ pub(crate) fn scope<'env, T>(
     // The buffers go with the stack when this function ends, however it does.
     let outcome = catch_unwind(AssertUnwindSafe(|| does(&scope)));
     for request in scope.open.take() {
-        process.wait(&|| waiting(), |engine| engine.take(request));
+        process.wait(&|| waiting(), |exchange| exchange.take(request));
     }
     outcome.unwrap_or_else(|panic| resume_unwind(panic))
 }
@@ -80,14 +80,14 @@ impl<'env> Scope<'_, 'env> {
 
     /// What became of a request, if it is done.
     pub(crate) fn test(&self, request: RequestId) -> Option<Status> {
-        let status = self.process.try_now(|engine| engine.take(request))?;
+        let status = self.process.try_now(|exchange| exchange.take(request))?;
         self.open.borrow_mut().retain(|open| *open != request);
         Some(status)
     }
 
     /// Waits for a request.
     pub(crate) fn wait(&self, request: RequestId, what: &dyn Fn() -> Waiting) -> Status {
-        let status = self.process.wait(what, |engine| engine.take(request));
+        let status = self.process.wait(what, |exchange| exchange.take(request));
         self.open.borrow_mut().retain(|open| *open != request);
         status
     }

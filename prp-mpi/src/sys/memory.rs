@@ -9,7 +9,7 @@ use crate::datatype::Datatype;
 /// A buffer of an application, or of a collective operation, seen as the packed bytes of its
 /// elements.
 ///
-/// Every holder of a region may read and write its bytes: the engine's lock orders them.
+/// Every holder of a region may read and write its bytes: the exchange's lock orders them.
 #[derive(Clone, Debug)]
 pub struct Region {
     base: *mut u8,
@@ -42,7 +42,7 @@ impl Drop for Owned {
 }
 
 // SAFETY: the memory is the application's or our own, neither of which is bound to a thread; the
-// engine's lock is held by every thread that reaches it.
+// exchange's lock is held by every thread that reaches it.
 unsafe impl Send for Region {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Region {}
@@ -52,7 +52,7 @@ impl Region {
     ///
     /// # Safety
     /// Until the last clone is dropped, all bytes of the elements must be readable, and writable if
-    /// the region is received into; nothing else may use them in a way that MPI forbids for a
+    /// the region is received into; nothing else may use them as MPI forbids it for a
     /// buffer in use.
     pub unsafe fn foreign(base: *mut u8, count: usize, datatype: &Arc<Datatype>) -> Self {
         let len = count.saturating_mul(datatype.size());

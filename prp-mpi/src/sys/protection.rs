@@ -1,4 +1,4 @@
-//! Pages of the application that it may not touch yet: their bytes are still on their way.
+//! Pages of the application that it may not touch yet: their bytes are still in transit.
 //!
 //! The pages of a receive that was released early have no access (`mprotect`). Bytes get there
 //! through `/proc/self/mem`, which the protection does not hold back, so other threads never see a

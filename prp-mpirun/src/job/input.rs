@@ -1,4 +1,4 @@
-//! The launcher's standard input, on its way to rank 0.
+//! The launcher's standard input, which goes to rank 0.
 
 use std::io::{self, IsTerminal, stdin};
 use std::os::fd::AsFd;

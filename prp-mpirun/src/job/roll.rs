@@ -17,7 +17,7 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// The roll calls of a job.
 #[derive(Debug, Default)]
 pub(super) struct Roll {
-    under_way: Option<RollCall>,
+    in_progress: Option<RollCall>,
     /// When all are asked again, and what they have said when all of them waited.
     again: Option<(Instant, Answers)>,
     /// What each rank did in the last report.
@@ -38,7 +38,7 @@ struct RollCall {
 impl Roll {
     /// A rank has answered.
     pub(super) fn note(&mut self, rank: usize, answer: String) {
-        if let Some(call) = &mut self.under_way {
+        if let Some(call) = &mut self.in_progress {
             call.answers.insert(rank, answer);
         }
     }
@@ -53,16 +53,16 @@ impl Job<'_> {
     }
 
     fn begin_roll(&mut self, is_for_limit: bool, before: Option<Answers>) {
-        if self.roll.under_way.is_none() && !self.ending.has_begun() {
+        if self.roll.in_progress.is_none() && !self.ending.has_begun() {
             let (begun, answers) = (Instant::now(), Answers::new());
-            self.roll.under_way = Some(RollCall { begun, is_for_limit, before, answers });
+            self.roll.in_progress = Some(RollCall { begun, is_for_limit, before, answers });
             self.send_all(&Frame::new(Topic::RollCall, 0, []));
         }
     }
 
     /// Asks again when it is time, and reports once all have answered that can.
     pub(super) fn attend_roll(&mut self) {
-        if self.roll.under_way.is_none()
+        if self.roll.in_progress.is_none()
             && let Some((_, before)) = self.roll.again.take_if(|again| again.0 <= Instant::now())
         {
             self.begin_roll(true, Some(before));
@@ -70,7 +70,7 @@ impl Job<'_> {
         let expected = self.ranks.iter().filter(|r| r.has_begun && !r.has_ended).count();
         let is_over =
             |call: &mut RollCall| call.answers.len() >= expected || call.begun.elapsed() >= ANSWERS;
-        if let Some(call) = self.roll.under_way.take_if(is_over) {
+        if let Some(call) = self.roll.in_progress.take_if(is_over) {
             self.finish_roll(call);
         }
     }

@@ -8,7 +8,7 @@ use prp_proto::wire::{Head, NetworkHeader, TransportHeader, sealed};
 use super::router_name::{router_name, router_udp_name};
 use super::*;
 
-/// A node number of its own keeps each test out of the way of others in the namespace.
+/// A node number of its own keeps each test clear of others in the namespace.
 fn node(number: u16) -> NodeId {
     NodeId::new(65_000 + number).expect("it is one")
 }

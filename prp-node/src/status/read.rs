@@ -66,7 +66,7 @@ pub fn pages(patience: Duration) -> io::Result<(Vec<Page>, usize)> {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        // By way of a descriptor of the folder, all that is read is this process's, also where
+        // Through a descriptor of the folder, all that is read is this process's, also where
         // another one has its number by now.
         let process = File::open(entry.path());
         let by_fd =

@@ -70,7 +70,7 @@ fn stream(from: usize, len: usize) -> Vec<u8> {
 }
 
 proptest! {
-    /// Wherever the bytes lie, every segment that is under way is what was written.
+    /// Wherever the bytes lie, every segment that is in flight is what was written.
     #[test]
     fn send__lent_bytes_are_those_that_were_written(
         ops in proptest::collection::vec(arb_send_op(), 0..80),

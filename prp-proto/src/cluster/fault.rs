@@ -75,7 +75,7 @@ impl fmt::Display for Fault {
         write!(f, "from {from} to {to}: ")?;
         match what {
             FaultKind::Missing => write!(f, "node {at} has no line for {to}"),
-            FaultKind::NoRoute => write!(f, "node {at} has no way to {to}"),
+            FaultKind::NoRoute => write!(f, "node {at} has no route to {to}"),
             FaultKind::NoFile { next } => {
                 write!(f, "node {at} sends to node {next}, whose prphosts is not there")
             }
@@ -90,10 +90,10 @@ impl fmt::Display for Fault {
                 f,
                 "frames go in a circle: node {at} sends them to node {back}, where they have been"
             ),
-            FaultKind::TooFar => write!(f, "there are more routers on the way than frames cross"),
+            FaultKind::TooFar => write!(f, "there are more routers on the path than frames cross"),
             FaultKind::Dropped { by } => write!(
                 f,
-                "node {at} drops what comes by node {by}: none of its ways to {from} leads there"
+                "node {at} drops what comes by node {by}: none of its routes to {from} leads there"
             ),
         }
     }
@@ -111,7 +111,9 @@ impl fmt::Display for Fix<'_> {
                 write!(f, "add the node's own line, `{to} ADDRESS DEVICE`")
             }
             FaultKind::Missing => write!(f, "add a line, `{to} via NODE`"),
-            FaultKind::NoRoute => f.write_str("name a neighbour: all its ways lead back to itself"),
+            FaultKind::NoRoute => {
+                f.write_str("name a neighbour: all its routes lead back to itself")
+            }
             FaultKind::NoFile { next } => {
                 write!(f, "put node {next}'s file beside the others, or name another next hop")
             }
@@ -126,7 +128,7 @@ impl fmt::Display for Fix<'_> {
             }
             FaultKind::TooFar => f.write_str("link them so that 15 routers are enough"),
             FaultKind::Dropped { by } if line.is_some() => {
-                write!(f, "list the way back among its ways: `, via {by} metric 100`")
+                write!(f, "list the route back among its next hops: `, via {by} metric 100`")
             }
             FaultKind::Dropped { by } => write!(f, "add a line, `{from} via {by}`"),
         }

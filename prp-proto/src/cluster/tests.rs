@@ -30,7 +30,7 @@ fn faults__missing_lines_and_missing_return_paths() {
     assert_eq!(
         descriptions(&cluster(&[(1, ONE), (2, TWO), (3, short)])),
         [
-            "from 1 to 3: node 3 drops what comes by node 2: none of its ways to 1 leads there",
+            "from 1 to 3: node 3 drops what comes by node 2: none of its routes to 1 leads there",
             "from 3 to 1: node 3 has no line for 1",
         ]
     );
@@ -47,7 +47,7 @@ fn faults__circles_of_two_and_of_three() {
         faults.iter().any(|f| matches!(f.what, FaultKind::Dropped { .. } | FaultKind::Loop { .. })),
         "{faults:?}"
     );
-    // In a circle of three a node that checks sources accepts them, if all list all ways.
+    // In a circle of three a node that checks sources accepts them, if all list all routes.
     let file = |own: u16, next: u16, other: u16| {
         alloc::format!(
             "{own} 02:00:00:00:00:0{own} eth0\n{next} 02:00:00:00:00:0{next} eth0, \
@@ -76,7 +76,7 @@ fn asymmetric__paths_that_differ_there_and_back() {
     let paths = cluster(&files).asymmetries();
     let numbers = |path: &[NodeId]| path.iter().map(|node| node.number()).collect::<Vec<_>>();
     let paths: Vec<_> = paths.iter().map(|a| (numbers(&a.there), numbers(&a.back))).collect();
-    // Expect: e-cube order goes round the other corner on the way back.
+    // Expect: e-cube order goes round the other corner on the path back.
     let expected = [([1, 2, 4], [4, 3, 1]), ([2, 1, 3], [3, 4, 2])];
     assert_eq!(paths, expected.map(|(there, back)| (there.to_vec(), back.to_vec())));
 }
@@ -93,10 +93,12 @@ fn faults__name_the_line_and_the_fix() {
     let short = "2 02:00:00:00:01:02 eth0\n3 02:00:00:00:00:03 eth0\n";
     let fixes = located_fixes(&cluster(&[(1, ONE), (2, TWO), (3, short)]));
     assert_eq!(fixes, ["3:- add a line, `1 via 2`", "3:- add a line, `1 via NODE`"]);
-    // Node 3 knows the way to 1, and it is another one than that by which 1's frames come.
+    // Node 3 knows the route to 1, and it is another one than that by which 1's frames come.
     let three = "1 02:00:00:00:00:09 eth1\n2 02:00:00:00:01:02 eth0\n3 02:00:00:00:00:03 eth0\n";
     let fixes = located_fixes(&cluster(&[(1, ONE), (2, TWO), (3, three)]));
-    assert!(fixes.contains(&"3:1 list the way back among its ways: `, via 2 metric 100`".into()));
+    assert!(
+        fixes.contains(&"3:1 list the route back among its next hops: `, via 2 metric 100`".into())
+    );
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn faults__next_hops_that_are_not_there() {
         descriptions(&cluster),
         [
             "from 1 to 3: node 1 sends to node 2, whose prphosts is not there",
-            "from 1 to 4: node 4 drops what comes by node 1: none of its ways to 1 leads there",
+            "from 1 to 4: node 4 drops what comes by node 1: none of its routes to 1 leads there",
             "from 4 to 1: node 4 has no line for 1",
             "from 4 to 2: node 4 has no line for 2",
             "from 4 to 3: node 4 has no line for 3",

@@ -10,9 +10,9 @@ use crate::timing::ACK_DELAY;
 /// of goodput, every 8 to 16 nothing.
 const ACK_EVERY: u32 = 16;
 
-/// As [`ACK_EVERY`], over UDP, where they come in trains: two of 44 segments at the usual MTU, each
-/// of which may bring a message that is answered at once. A frame of its own costs such a message
-/// of 64 KiB 10 % of its time.
+/// As [`ACK_EVERY`], over UDP, where they come in GSO batches: two of 44 segments at the usual MTU,
+/// each of which may bring a message that is answered at once. A frame of its own costs such a
+/// message of 64 KiB 10 % of its time.
 pub(super) const ACK_EVERY_BY_UDP: u32 = 96;
 
 /// The receiver's account of what it owes the sender.

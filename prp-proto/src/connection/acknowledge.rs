@@ -17,7 +17,7 @@ use crate::timing::ACK_DELAY;
 use crate::wire::{AckBlock, Bitmap, Echo, Flags, ResetReason};
 
 /// How far back an old acknowledgement may lie and still be a late one instead of a wrong one: by
-/// as much as may be acknowledged while it is on its way. Each number more is one more that a
+/// as much as may be acknowledged while it is in transit. Each number more is one more that a
 /// forger may guess (SPEC section 13).
 const STALE: i32 = crate::config::MAX_WINDOW as i32;
 

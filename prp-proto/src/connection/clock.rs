@@ -9,7 +9,7 @@ use crate::timing::{UNCONFIRMED_EARLY, UNCONFIRMED_OVERDUE};
 use crate::wire::ResetReason;
 
 /// Timeouts in a row, or questions without an answer, after which another path is tried (SPEC
-/// PRP-WAY-2). One may be a queue that was full.
+/// PRP-PATH-2). One may be a queue that was full.
 const LOST_AFTER: u32 = 2;
 
 /// Probes of an unconfirmed connection that follow each other closely: one, or its answer, may be

@@ -72,7 +72,7 @@ impl Connection {
         self.finish(ConnError::Aborted);
     }
 
-    /// Data has come for a stream that is closed both ways.
+    /// Data has come for a stream that is closed in both directions.
     pub(super) fn refuse_data(&mut self) {
         self.pending.reset = self.terms.extended.then_some(ResetReason::Aborted);
         self.fail(ConnError::Reset);

@@ -1,5 +1,5 @@
-//! A message on an idle connection: nothing is under way or waits to be sent, and it fits a segment
-//! that may go at once. Most of what is asked on the way from [`Connection::write`] to
+//! A message on an idle connection: nothing is in flight or waits to be sent, and it fits a segment
+//! that may go at once. Most of what is asked on the path from [`Connection::write`] to
 //! [`Connection::transmit`] has an answer known beforehand then, as with a frame that was
 //! [expected](super::header_prediction). What is done is the same.
 

@@ -14,7 +14,7 @@ use crate::time::Instant;
 use crate::timing::{REQUEST_FIRST, REQUEST_MAX};
 use crate::wire::{CrcKey, Frame, Offer, Reliability, ReliabilitySet, ResetReason};
 
-/// A request under way.
+/// A request in progress.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Request {
     pause: Duration,

@@ -71,14 +71,14 @@ impl Connection {
             && !self.recv.has_gap()
     }
 
-    /// Whether a single segment is under way, sent once, and there is nothing to do once it has
+    /// Whether a single segment is in flight, sent once, and there is nothing to do once it has
     /// arrived.
     #[inline]
     fn awaits_one(&self) -> bool {
         self.send.flight.has_only_one() && !self.starved && !self.flush_awaited
     }
 
-    /// The only segment under way has arrived, as [`Self::awaits_one`] would have it.
+    /// The only segment in flight has arrived, as [`Self::awaits_one`] would have it.
     #[inline]
     fn on_only_acked(&mut self, now: Instant) {
         let limited = self.send.is_congestion_limited();

@@ -47,7 +47,7 @@ pub struct ConnInfo {
     /// waited for, or for ever. It may last longer by one retransmission timeout.
     pub ends_in: Option<Duration>,
     /// What keeps it from sending the next segment: the part of the name of a counter in
-    /// [`ConnStats`] after `blocked_by_`, or `path` while a way of which nothing is known is asked
+    /// [`ConnStats`] after `blocked_by_`, or `path` while a path of which nothing is known is asked
     /// whether it leads to the peer. `None` if nothing does, or there is nothing to send.
     pub blocked_by: Option<&'static str>,
     /// Payload bytes of the largest segment that is sent now.
@@ -152,7 +152,7 @@ impl Connection {
             NextSend::Blocked(Blocker::Pace) => Some("pace"),
             NextSend::Blocked(Blocker::Slot) => Some("share"),
             NextSend::Blocked(Blocker::ShortEnd) => Some("short_end"),
-            NextSend::Blocked(Blocker::ShortTrain) | NextSend::Nothing => None,
+            NextSend::Blocked(Blocker::ShortGsoBatch) | NextSend::Nothing => None,
             NextSend::Repeat(..) | NextSend::New(_) | NextSend::Eoc => paced,
         }
     }

@@ -40,8 +40,8 @@ pub(super) enum Blocker {
     Slot,
     /// The end of a write is shorter than a segment, and more of the write is announced.
     ShortEnd,
-    /// It is less than a train, and what is in flight is enough until it is one.
-    ShortTrain,
+    /// It is less than a GSO batch, and what is in flight is enough until it is one.
+    ShortGsoBatch,
 }
 
 impl NextSend {
@@ -57,7 +57,7 @@ impl Connection {
     pub(super) fn next_to_send(&self) -> NextSend {
         if let Some((seq, segment)) = self.send.flight.next_lost() {
             // Where a new segment may go, so may this one, be it longer than those are by now: the
-            // scheduler grants slots to send new ones, and must not find this in its way.
+            // scheduler grants slots to send new ones, and this must not hinder it.
             return if self.send.may_repeat(usize::from(segment.len.min(self.send.mss))) {
                 NextSend::Repeat(seq, segment)
             } else {
@@ -84,8 +84,8 @@ impl Connection {
             None if self.wants_eoc() => NextSend::Eoc,
             None => return NextSend::Blocked(Blocker::ShortEnd),
         };
-        if self.waits_for_train() {
-            return NextSend::Blocked(Blocker::ShortTrain);
+        if self.waits_for_gso_batch() {
+            return NextSend::Blocked(Blocker::ShortGsoBatch);
         }
         if self.send_slot.allows(alone) { next } else { NextSend::Blocked(Blocker::Slot) }
     }
@@ -156,7 +156,7 @@ impl ConnStats {
             // The slot may come at once. The scheduler knows whether there are others.
             Blocker::Slot => return,
             // It goes with what follows.
-            Blocker::ShortTrain => return,
+            Blocker::ShortGsoBatch => return,
         } += 1;
     }
 }

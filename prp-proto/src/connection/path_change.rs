@@ -1,8 +1,8 @@
-//! Another path to the peer, on a suspicion (SPEC PRP-WAY-6).
+//! Another path to the peer, on a suspicion (SPEC PRP-PATH-6).
 //!
 //! A connection that does not repeat what is lost ends with the first segment that overtakes
 //! another, or that leaves by a path that carries nothing. So it changes its path only while
-//! nothing is under way, and asks first whether the new one leads to the peer.
+//! nothing is in flight, and asks first whether the new one leads to the peer.
 
 use super::Connection;
 use super::sender::later_than;

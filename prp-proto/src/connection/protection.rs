@@ -119,8 +119,8 @@ impl Protection {
     }
 }
 
-/// A checker that takes one endpoint several ways has none with a key: no counter of a frame may
-/// come twice.
+/// A checker that takes one endpoint along several paths has none with a key: no counter of a frame
+/// may come twice.
 impl Clone for Protection {
     fn clone(&self) -> Self {
         unreachable!("a connection with a key is not copied")

@@ -199,7 +199,7 @@ impl Connection {
     }
 
     /// Invites no more than its share from now on; whether that is less than before. While the
-    /// handshake is under way it stays what it was, so that both ends mean the same.
+    /// handshake is in progress it stays what it was, so that both ends mean the same.
     #[cold]
     pub(crate) fn set_share(&mut self, share: Share) -> bool {
         if !matches!(self.state, State::Established { .. }) {
@@ -239,8 +239,8 @@ impl Connection {
         }
         let closed = self.orphan || (self.recv.shut && !self.state.can_send());
         if closed && !frame.payload.is_empty() {
-            // The application closed both ways; as a kernel would, say that no application reads
-            // this.
+            // The application closed in both directions; as a kernel would, say that no application
+            // reads this.
             self.refuse_data();
             return Err(DropReason::Closed);
         }

@@ -1,11 +1,11 @@
-//! The sending half of a connection: what is under way, and what may go.
+//! The sending half of a connection: what is in flight, and what may go.
 
 use alloc::boxed::Box;
 use alloc::collections::TryReserveError;
 use core::time::Duration;
 
+use super::gso_batch::GsoBatch;
 use super::path_size::PathSize;
-use super::train::Train;
 use super::{Seed, Terms};
 use crate::buffer::{Ending, SendBuffer};
 use crate::congestion::{AckSample, Congestion, Controller};
@@ -25,8 +25,8 @@ const MADE_UP_FOR: Duration = Duration::from_millis(1);
 /// is repeated itself, and is there a round trip sooner if it was lost.
 const SMALL_SEGMENT: u16 = 128;
 
-/// Answers to probes, without any news between them, that tell an MTU on the way from losses: where
-/// 90 % of frames are lost, and those of all sizes alike, a segment gets through before.
+/// Answers to probes, without any news between them, that tell an MTU on the path from losses:
+/// where 90 % of frames are lost, and those of all sizes alike, a segment gets through before.
 const UNHELPFUL_ANSWERS: u8 = 8;
 
 /// Answers to more probes than these before the last one are not waited for: numbers of a byte tell
@@ -70,7 +70,7 @@ pub(crate) struct Sender {
     pub(super) window: u32,
     /// First number the peer has no room for yet. Never moves back.
     pub(super) right_edge: Seq,
-    pub(super) train: Train,
+    pub(super) gso_batch: GsoBatch,
     pub(super) rtt: Rtt,
     pub(super) congestion: Box<dyn Congestion>,
     controller: Controller,
@@ -123,7 +123,7 @@ impl Sender {
             largest_window: 0,
             window: 0,
             right_edge: seed.first,
-            train: Train::new(),
+            gso_batch: GsoBatch::new(),
             rtt: Rtt::new(seed.id as u8),
             congestion: seed.config.congestion.start(usize::from(CLASSIC_MSS)),
             controller: seed.config.congestion,

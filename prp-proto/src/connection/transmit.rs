@@ -14,28 +14,28 @@ use crate::wire::{
 };
 
 /// Segments a connection may put out before the next one may: a batch for one system call, and a
-/// train where its device sends such.
+/// GSO batch where its device sends such.
 const QUANTUM: u16 = 16;
 
 impl Connection {
-    /// Puts frames into `batch`, data up to a quantum of segments, where the device sends trains of
-    /// up to `train`; whether more could go out at once. `lent` are the last bytes that were
-    /// written, if they are lent.
+    /// Puts frames into `batch`, data up to a quantum of segments, where the device sends GSO
+    /// batches of up to `gso_frames`; whether more could go out at once. `lent` are the last bytes
+    /// that were written, if they are lent.
     pub(crate) fn transmit(
         &mut self,
         now: Instant,
         batch: &mut TransmitBatch,
-        train: u16,
+        gso_frames: u16,
         lent: &[u8],
     ) -> bool {
-        self.send.train.begin(train);
+        self.send.gso_batch.begin(gso_frames);
         self.transmit_handshake(batch);
         if matches!(self.state, State::Established { .. }) {
             if self.pending.ack && self.recv.has_gap() {
                 self.transmit_ack(now, batch);
             }
             self.arm_size_probe(now);
-            let mut left = train.max(QUANTUM);
+            let mut left = gso_frames.max(QUANTUM);
             while left > 0 && !batch.is_full() && self.transmit_segment(now, batch, lent) {
                 left -= 1;
             }
@@ -162,7 +162,7 @@ impl Connection {
     pub(super) fn number(&mut self, now: Instant, span: Span) -> (Seq, Segment) {
         self.stats.bytes_sent += u64::from(span.len);
         self.send_slot.spend(usize::from(span.len) + FRAME_COST);
-        self.send.train.count();
+        self.send.gso_batch.count();
         self.send.flight.push(span.at, span.len, span.eom, false, now)
     }
 

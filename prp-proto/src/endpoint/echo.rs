@@ -31,7 +31,7 @@ struct EchoReply {
     is_signed: bool,
 }
 
-/// Answers on their way out.
+/// Answers that are to be sent.
 #[derive(Clone, Debug, Hash)]
 pub(super) struct EchoQueue {
     queue: VecDeque<EchoReply>,

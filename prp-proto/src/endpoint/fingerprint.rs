@@ -1,5 +1,5 @@
-//! What a checker needs that takes one endpoint several ways: to tell states apart, and to know
-//! what each waits for.
+//! What a checker needs that takes one endpoint along several paths: to tell states apart, and to
+//! know what each waits for.
 
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};

@@ -111,7 +111,7 @@ impl Endpoint {
             .is_some_and(|ours| ours.loopback && ours.addr.covers(frame.from))
     }
 
-    /// Delivers `frame` by the fast path if it is the one that was expected; whether it was.
+    /// Delivers `frame` by header prediction if it is the one that was expected; whether it was.
     fn deliver_expected(
         &mut self,
         now: Instant,

@@ -22,10 +22,10 @@ fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     }
 }
 
-/// Segments of a train to the peer of `conn`.
+/// Segments of a GSO batch to the peer of `conn`.
 #[inline]
-fn train(devices: &[Device], conn: &Connection) -> u16 {
-    devices.get(usize::from(conn.path.device.0)).map_or(1, |device| device.train)
+fn gso_frames(devices: &[Device], conn: &Connection) -> u16 {
+    devices.get(usize::from(conn.path.device.0)).map_or(1, |device| device.gso_frames)
 }
 
 impl Endpoint {
@@ -53,8 +53,8 @@ impl Endpoint {
         while !batch.is_full() {
             let Some(handle) = self.transmit_queue.pop_front() else { break };
             let Some(conn) = self.table.get_mut(handle) else { continue };
-            let train = train(&self.devices, conn);
-            let more = conn.transmit(now, batch, train, BorrowedWrite::part_of(lent, handle));
+            let gso_frames = gso_frames(&self.devices, conn);
+            let more = conn.transmit(now, batch, gso_frames, BorrowedWrite::part_of(lent, handle));
             conn.queued_transmit = more;
             if more {
                 self.transmit_queue.push_back(handle);
@@ -92,8 +92,8 @@ impl Endpoint {
             return;
         }
         conn.send_slot.give();
-        let train = train(&self.devices, conn);
-        conn.transmit(now, batch, train, BorrowedWrite::part_of(lent, handle));
+        let gso_frames = gso_frames(&self.devices, conn);
+        conn.transmit(now, batch, gso_frames, BorrowedWrite::part_of(lent, handle));
         let over = conn.send_slot.take();
         if over || !conn.wants_send_slot() {
             conn.send_slot.leave();

@@ -1,4 +1,4 @@
-//! By which path the frames of this node leave (SPEC PRP-WAY).
+//! By which path the frames of this node leave (SPEC PRP-PATH).
 
 use super::connection_trace::ConnectionTraces;
 use super::send_refusal::RefusedHops;
@@ -63,7 +63,7 @@ impl Endpoint {
         self.table.get(conn).map(|c| (c.path.device, c.path.to))
     }
 
-    /// Every connection takes its best path (SPEC PRP-WAY-4).
+    /// Every connection takes its best path (SPEC PRP-PATH-4).
     fn reselect_all_paths(&mut self) {
         for handle in self.table.handles() {
             if let Some(conn) = self.table.get_mut(handle) {
@@ -92,7 +92,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection gets no answer: its next path may be better (SPEC PRP-WAY-2).
+    /// A connection gets no answer: its next path may be better (SPEC PRP-PATH-2).
     pub(super) fn fail_over(&mut self, handle: ConnHandle) {
         let Some(conn) = self.table.get_mut(handle) else { return };
         let lost = core::mem::take(&mut conn.lost) && conn.may_change_path();
@@ -135,7 +135,7 @@ impl Endpoint {
     }
 
     /// Whether a repeat or a probe that comes by another path than ours, while nothing comes by
-    /// ours, would say that the peer has found one that is not dead (SPEC PRP-WAY-3): if it is
+    /// ours, would say that the peer has found one that is not dead (SPEC PRP-PATH-3): if it is
     /// believed.
     #[inline]
     pub(super) fn may_adopt_peer_path(
@@ -169,7 +169,7 @@ impl Endpoint {
         })
     }
 
-    /// Answers by the way that `frame`, a repeat or a probe that was believed, has come.
+    /// Answers by the path that `frame`, a repeat or a probe that was believed, has come.
     pub(super) fn adopt_peer_path(
         &mut self,
         handle: ConnHandle,
@@ -239,7 +239,7 @@ impl Endpoint {
         })
     }
 
-    /// The largest segment that fits every path to `node` (SPEC PRP-WAY-5).
+    /// The largest segment that fits every path to `node` (SPEC PRP-PATH-5).
     pub(super) fn largest_segment(&self, node: NodeId) -> Option<u16> {
         let mtu = match self.routes.lookup(node) {
             Route::Local => self.devices.iter().find(|d| d.loopback)?.mtu,

@@ -32,7 +32,7 @@ fn share(window: usize) -> usize {
     SHARE.max(4 * window.min(Device::MAX_WINDOW).saturating_sub(SHARE))
 }
 
-/// The way to one node.
+/// The queue of what goes to one node.
 #[derive(Clone, Debug)]
 struct PeerQueue {
     node: NodeId,
@@ -77,7 +77,7 @@ impl PeerQueue {
     }
 }
 
-/// The ways to all nodes there are connections to.
+/// The queues of all nodes there are connections to.
 #[derive(Clone, Debug)]
 pub(super) struct PeerScheduler {
     queues: Vec<PeerQueue>,

@@ -69,7 +69,7 @@ impl UnownedPort {
     }
 }
 
-/// Refusals on their way out, no more than a given number a second (SPEC PRP-RST-6).
+/// Refusals that are to be sent, no more than a given number a second (SPEC PRP-RST-6).
 #[derive(Clone, Debug, Hash)]
 pub(super) struct ResetQueue {
     queue: VecDeque<Refusal>,

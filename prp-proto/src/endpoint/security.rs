@@ -45,8 +45,8 @@ impl Security {
     }
 }
 
-/// A checker that takes one endpoint several ways has none with a key: no counter of a frame may
-/// come twice.
+/// A checker that takes one endpoint along several paths has none with a key: no counter of a frame
+/// may come twice.
 impl Clone for Security {
     fn clone(&self) -> Self {
         unreachable!("an endpoint with a key is not copied")
@@ -210,7 +210,7 @@ impl Endpoint {
         outcome
     }
 
-    /// Returns whether `frame`, if it is believed, may say by which way its peer is reached. Of a
+    /// Returns whether `frame`, if it is believed, may say by which path its peer is reached. Of a
     /// connection with a key it is one that the key vouches for: until it is established, the
     /// request or the answer, and then none of those, which can be recorded (SPEC PRP-KEY-17).
     #[inline]

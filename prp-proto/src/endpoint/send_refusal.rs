@@ -79,7 +79,7 @@ impl Endpoint {
         self.refused_hops.0.remove(&(device, host(to)));
     }
 
-    /// Ends the requests that have just been refused by way of one of `hops`, where the machine
+    /// Ends the requests that have just been refused by one of `hops`, where the machine
     /// sends nothing for good to the others that lead to the node, either.
     pub fn end_refused_requests(&mut self, now: Instant, hops: &[(DeviceId, LinkAddr)]) {
         let is_refused = |path: &Path| {

@@ -57,8 +57,9 @@ pub fn answer(
         Some(_) => return None,
     };
     let block = NodeBlock { kind, hops: transport.flags.hops(), ..asked }.emit();
-    let why = forwarder.no_way(network.dst).emit();
-    // The echo's padding comes back in its reply, so that the way back is tried with the same size.
+    let why = forwarder.unreachable_cause(network.dst).emit();
+    // The echo's padding comes back in its reply, so that the route back is tried with the same
+    // size.
     let rest = match kind {
         NodeKind::EchoReply => frame.payload.get(NodeBlock::LEN..).unwrap_or_default(),
         NodeKind::Unreachable => &why,
@@ -71,15 +72,15 @@ pub fn answer(
 }
 
 /// What the client is told whose request `frame` is, which was dropped for `dropped`: that no
-/// usable way leads on from here, and why. None for all else.
+/// usable route leads on from here, and why. None for all else.
 pub fn no_onward_route(
     forwarder: &Forwarder,
     frame: &Frame<'_>,
     dropped: ForwardDrop,
 ) -> Option<Answer> {
     let Head { network, transport, .. } = frame.head;
-    let has_no_way = matches!(dropped, ForwardDrop::NoRoute | ForwardDrop::AllDown);
-    if !has_no_way || !transport.flags.contains(Flags::CREQ) {
+    let has_no_route = matches!(dropped, ForwardDrop::NoRoute | ForwardDrop::AllDown);
+    if !has_no_route || !transport.flags.contains(Flags::CREQ) {
         return None;
     }
     let request = ResetBlock::owed_to(frame)?;
@@ -91,7 +92,7 @@ pub fn no_onward_route(
         stamp: u64::from(network.dst.number()),
     };
     let ports = (Port::CONTROL, transport.src_port);
-    let why = forwarder.no_way(network.dst).emit();
+    let why = forwarder.unreachable_cause(network.dst).emit();
     let keyring = forwarder.keyring().filter(|_| is_keyed(frame));
     let said = [&block.emit()[..], &why];
     let answer = build(forwarder, keyring, network.src, ports, Flags::CTL, &said)?;
@@ -109,8 +110,8 @@ pub fn refuse(forwarder: &Forwarder, frame: &Frame<'_>) -> Option<Answer> {
     Some(answer.back_to(frame.from))
 }
 
-/// The reset of a connection whose process is gone, in its name (SPEC PRP-RST-7). None where no way
-/// leads to the peer, and if that is on this node: see [`reset_here`].
+/// The reset of a connection whose process is gone, in its name (SPEC PRP-RST-7). None where no
+/// route leads to the peer, and if that is on this node: see [`reset_here`].
 pub fn reset(forwarder: &Forwarder, established: &EstablishedId) -> Option<Answer> {
     let EstablishedId { local, remote, .. } = *established;
     let (keyring, ports) = (keyring_of(forwarder, established), (local, remote.port));

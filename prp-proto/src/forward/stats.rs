@@ -23,7 +23,7 @@ drop_reasons! {
     BadSource = "bad_source",
     /// It has crossed as many routers as it may.
     HopLimit = "hop_limit",
-    /// prphosts has no way to its destination.
+    /// prphosts has no route to its destination.
     NoRoute = "no_route",
     /// All next hops to its destination are down.
     AllDown = "all_down",

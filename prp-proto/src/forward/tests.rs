@@ -12,9 +12,9 @@ use crate::addr::{MacAddr, Port};
 use crate::hosts::Hosts;
 use crate::seq::{Seq, SeqWidth};
 use crate::wire::{
-    Control, CrcKey, DeviceName, ETHERTYPE, EthernetHeader, MAX_CONTROL_LEN, NetworkHeader, NoWay,
+    Control, CrcKey, DeviceName, ETHERTYPE, EthernetHeader, MAX_CONTROL_LEN, NetworkHeader,
     NodeBlock, NodeKind, Offer, ReliabilitySet, ResetBlock, ResetReason, TransportHeader,
-    ethernet_source, sealed,
+    UnreachableCause, ethernet_source, sealed,
 };
 
 fn node(number: u16) -> NodeId {
@@ -165,14 +165,14 @@ fn next_hop__takes_the_best_that_is_usable() {
     assert_eq!(forwarded(&mut router, 0, &from_1(3, 0)).0, 1, "3 itself may be alive");
     assert!(router.set_use(DeviceId(1), mac(3), HopUse::All));
     assert_eq!(forwarded(&mut router, 0, &from_1(9, 0)).0, 1);
-    // Without a carrier nothing reaches 3.
-    assert!(router.set_carrier(DeviceId(1), false) && !router.set_carrier(DeviceId(1), false));
+    // Without a link nothing reaches 3.
+    assert!(router.set_link_up(DeviceId(1), false) && !router.set_link_up(DeviceId(1), false));
     for (dst, expected) in [(9, Ok(2)), (7, Err(())), (3, Err(()))] {
         let flow = Flow { src: 1, dst, src_port: 1, dst_port: 2 };
         let next = router.next_hop(node(dst), flow, None).map(|hop| hop.node.number());
         assert_eq!(next.map_err(drop), expected, "{dst}");
     }
-    assert!(router.set_carrier(DeviceId(1), true));
+    assert!(router.set_link_up(DeviceId(1), true));
     assert_eq!(forwarded(&mut router, 0, &from_1(9, 0)).0, 1);
 }
 
@@ -189,14 +189,14 @@ fn next_hop__a_neighbour_whose_router_has_stopped_gets_its_own_frames_and_no_oth
         router.next_hop(node(dst), flow, from).map(|hop| hop.node.number())
     };
     let by_2 = Some((DeviceId(0), mac(2).into()));
-    // Expect: the way round for what it would forward, in each case.
+    // Expect: the route round for what it would forward, in each case.
     for (hop_use, itself) in [(HopUse::Itself, 3), (HopUse::LastResort, 2)] {
         router.set_use(DeviceId(1), mac(3), hop_use);
         let found = [(3, None), (9, None), (3, by_2)].map(|(dst, from)| next(&router, dst, from));
         // What 2 has sent here does not go back: 3 itself may be alive.
         assert_eq!(found, [Ok(itself), Ok(2), Ok(3)], "{hop_use:?}");
     }
-    router.set_carrier(DeviceId(1), false);
+    router.set_link_up(DeviceId(1), false);
     assert_eq!(next(&router, 3, by_2), Ok(2), "nothing reaches 3 from here");
 }
 
@@ -399,10 +399,10 @@ fn no_onward_route__is_reported_to_clients_that_ask_for_a_node_unknown() {
     ] {
         assert_eq!(answered(&mut router, &frame), None);
     }
-    // Expect: so are those whose way is known, and down.
+    // Expect: so are those whose route is known, and down.
     router.set_use(DeviceId(1), mac(3), HopUse::LastResort);
     let answer = answered(&mut router, &of(7, Flags::CREQ, &offer.emit())).expect("an answer");
-    assert_eq!(no_way_of(&answer.bytes), Some(NoWay::RouterDown(node(3))));
+    assert_eq!(cause_of(&answer.bytes), Some(UnreachableCause::RouterDown(node(3))));
     // A frame that is too large, and one that has crossed too many routers.
     for why in [ForwardDrop::TooBig, ForwardDrop::HopLimit] {
         let request = Frame::parse(&request, ETHERTYPE).unwrap();
@@ -410,15 +410,15 @@ fn no_onward_route__is_reported_to_clients_that_ask_for_a_node_unknown() {
     }
 }
 
-/// Why an answer says that there is no way on.
-fn no_way_of(answer: &[u8]) -> Option<NoWay> {
+/// Why an answer says that there is no route on.
+fn cause_of(answer: &[u8]) -> Option<UnreachableCause> {
     let frame = Frame::parse(answer, ETHERTYPE).unwrap();
-    NoWay::of(&frame, &NodeBlock::of(&frame)?)
+    UnreachableCause::of(&frame, &NodeBlock::of(&frame)?)
 }
 
 //= PRP-NODE-6, type=test
 #[test]
-fn answer__has_the_cause_of_the_best_way() {
+fn answer__has_the_cause_of_the_best_route() {
     let mut router = router(MIDDLE, 5);
     router.add_device(Device::ethernet(mac(9), 1500), "eth2");
     let why = |router: &mut Forwarder, dst| {
@@ -428,14 +428,14 @@ fn answer__has_the_cause_of_the_best_way() {
         else {
             return None;
         };
-        no_way_of(&answer(router, &frame, Some(why)).unwrap().bytes)
+        cause_of(&answer(router, &frame, Some(why)).unwrap().bytes)
     };
-    assert_eq!(why(&mut router, 12), Some(NoWay::NoRoute));
-    assert_eq!(why(&mut router, 7), None, "there is a way");
+    assert_eq!(why(&mut router, 12), Some(UnreachableCause::NoRoute));
+    assert_eq!(why(&mut router, 7), None, "there is a route");
     router.set_use(DeviceId(1), mac(3), HopUse::LastResort);
-    assert_eq!(why(&mut router, 7), Some(NoWay::RouterDown(node(3))));
-    router.set_carrier(DeviceId(1), false);
-    assert_eq!(why(&mut router, 7), Some(NoWay::DeviceDown(DeviceName::default())));
+    assert_eq!(why(&mut router, 7), Some(UnreachableCause::RouterDown(node(3))));
+    router.set_link_up(DeviceId(1), false);
+    assert_eq!(why(&mut router, 7), Some(UnreachableCause::DeviceDown(DeviceName::default())));
     // Expect: the name of a device that has one.
     let hosts = format!("{MIDDLE}8 02:00:00:00:00:08 eth2\n");
     let hosts = Hosts::parse(hosts.as_bytes()).unwrap();
@@ -445,8 +445,8 @@ fn answer__has_the_cause_of_the_best_way() {
         _ => Some(DeviceId(2)),
     };
     router.set_routes(RouteTable::build(&hosts, node(5), number));
-    router.set_carrier(DeviceId(2), false);
-    assert_eq!(why(&mut router, 8), Some(NoWay::DeviceDown(DeviceName::new("eth2"))));
+    router.set_link_up(DeviceId(2), false);
+    assert_eq!(why(&mut router, 8), Some(UnreachableCause::DeviceDown(DeviceName::new("eth2"))));
 }
 
 //= PRP-RST-2, type=test
@@ -548,8 +548,8 @@ proptest! {
     }
 }
 
-/// A router with random ways to 9 by 1, 2, 3 and 4, of which some are down: metrics, and the frames
-/// that each is sent; and whether each device has a carrier.
+/// A router with random routes to 9 by 1, 2, 3 and 4, of which some are down: metrics, and the
+/// frames that each is sent; and whether each device has a link.
 fn arb_hops() -> impl Strategy<Value = ([(u16, HopUse); 4], [bool; 2])> {
     let hop_use = prop_oneof![
         4 => Just(HopUse::All),
@@ -562,7 +562,7 @@ fn arb_hops() -> impl Strategy<Value = ([(u16, HopUse); 4], [bool; 2])> {
     )
 }
 
-fn router_by((hops, carriers): ([(u16, HopUse); 4], [bool; 2]), mtu: u32) -> Forwarder {
+fn router_by((hops, links_up): ([(u16, HopUse); 4], [bool; 2]), mtu: u32) -> Forwarder {
     let via: Vec<String> =
         (1..).zip(hops).map(|(n, (metric, _))| alloc::format!("via {n} metric {metric}")).collect();
     let text = alloc::format!(
@@ -575,8 +575,8 @@ fn router_by((hops, carriers): ([(u16, HopUse); 4], [bool; 2]), mtu: u32) -> For
     for (n, (_, hop_use)) in (1..).zip(hops) {
         router.set_use(DeviceId(u16::from(n > 2)), mac(n), hop_use);
     }
-    for (device, carrier) in (0..).zip(carriers) {
-        router.set_carrier(DeviceId(device), carrier);
+    for (device, link_up) in (0..).zip(links_up) {
+        router.set_link_up(DeviceId(device), link_up);
     }
     router
 }
@@ -626,13 +626,13 @@ fn revision__tells_of_every_change_and_of_nothing_else() {
         |router: &Forwarder| core::mem::replace(&mut seen, router.revision()) != router.revision();
     forwarded(&mut router, 0, &from_1(7, 0));
     router.set_use(DeviceId(1), mac(3), HopUse::All);
-    router.set_carrier(DeviceId(1), true);
+    router.set_link_up(DeviceId(1), true);
     assert!(!is_new(&router));
     router.set_use(DeviceId(1), mac(3), HopUse::Itself);
     assert!(is_new(&router));
     router.set_use(DeviceId(1), mac(3), HopUse::LastResort);
     assert!(is_new(&router));
-    router.set_carrier(DeviceId(1), false);
+    router.set_link_up(DeviceId(1), false);
     assert!(is_new(&router));
     let routes = router.routes().clone();
     router.set_routes(routes);

@@ -36,7 +36,7 @@ pub(crate) enum StoredTarget {
 }
 
 impl StoredTarget {
-    /// The address of the neighbour, on the line of `node`; none by way of another node.
+    /// The address of the neighbour, on the line of `node`; none for one via another node.
     pub(crate) fn addr(self, node: NodeId) -> Option<LinkAddr> {
         match self {
             Self::Direct { mac, .. } => Some(mac.into()),

@@ -41,7 +41,7 @@ pub enum HostsErrorKind {
         /// Its first line.
         first: u32,
     },
-    /// A way to the node begins with neither an address nor `via`.
+    /// A next hop to the node begins with neither an address nor `via`.
     HopStart,
     /// What follows `udp:` is no IP address, or has a port that is none.
     UdpAddress,
@@ -197,7 +197,7 @@ impl fmt::Display for HostsErrorKind {
             Self::EthertypeUsed { .. } => "an ethertype that no other protocol uses",
             Self::NodeUnknown => "a node that has a line",
             Self::ViaItself => "a node other than the line's own",
-            Self::ViaLoop => "a way that ends at an address",
+            Self::ViaLoop => "a route that ends at an address",
         })
     }
 }

@@ -25,7 +25,7 @@ pub enum LocalNodeError {
     /// No line has an address of this machine.
     NotListed,
     /// Several lines have one. That is the rule on a machine others are reached through by its
-    /// hardware address, the paper's way.
+    /// hardware address, as in the paper.
     Several {
         /// The first of them.
         candidates: Vec<Candidate>,
@@ -37,7 +37,7 @@ pub enum LocalNodeError {
 impl Hosts {
     /// The node this machine is: what the `self` directive says, or else the one line with a
     /// address for which `is_local` answers that it belongs to this machine. It is not asked about
-    /// ways via other nodes.
+    /// next hops via other nodes.
     ///
     /// `is_local` is also told the line's device; whether that must match is for the caller to say.
     pub fn local_node(

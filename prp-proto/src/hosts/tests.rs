@@ -18,7 +18,7 @@ const EXAMPLE: &str = "\
 1       02:00:00:00:00:01    eth0     alpha
 2       02:00:00:00:00:02    eth0     beta  b.cluster  mtu=9000
 3       02:00:00:00:00:03    eth0
-7       02:00:00:00:00:02    eth0     gamma          # the paper's way: a far node behind beta's address
+7       02:00:00:00:00:02    eth0     gamma          # as in the paper: a far node behind beta's address
 8       via 2                         delta          # the same, by node
 9       via 2 metric 10, via 3 metric 20  epsilon    # backup next hops
 ";
@@ -174,7 +174,7 @@ fn resolve__names_in_any_case_and_plain_numbers() {
     assert_eq!(hosts.resolve("beta"), Some(node(2)));
     assert_eq!(hosts.resolve("B.CLUSTER"), Some(node(2)));
     assert_eq!(hosts.resolve("9"), Some(node(9)));
-    // Expect: a number is a number whether listed or not; the route says there is no way.
+    // Expect: a number is a number whether listed or not; the route says there is no route.
     assert_eq!(hosts.resolve("77"), Some(node(77)));
     for nobody in ["", "0", "65535", "99999999999", "+1", "be", "betaa", "b.cluster.", "self", "é"]
     {

@@ -26,7 +26,7 @@ impl Policy for GoBackN {
             return LossVerdict::default();
         }
         let base = flight.base();
-        // Every segment still on its way behind the lost one reports the same gap. Going back again
+        // Every segment still in transit behind the lost one reports the same gap. Going back again
         // is right only when the repeat had the time to arrive: a round trip and a half.
         if let Some((seq, when)) = state.rewound
             && seq == base

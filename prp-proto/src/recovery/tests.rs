@@ -48,7 +48,7 @@ fn selective_repeat__marks_what_is_late_and_only_that() {
     let p = policy(Reliability::SelectiveRepeat);
     let (mut state, mut f) = (RecoveryState::default(), flight(5));
     f.mark_received(Seq::new(3));
-    // Expect: 0 to 2 were sent before 3 but may still be on their way.
+    // Expect: 0 to 2 were sent before 3 but may still be in transit.
     let early = p.on_ack(&mut state, &mut f, &news(100, true));
     assert_eq!((early.lost, early.reorder_deadline), (0, Some(at(150))));
     // Expect: segment 0 is due at 0 + 100 + 50, segment 1 a microsecond later.

@@ -77,7 +77,7 @@ pub(super) fn build(
 }
 
 impl Builder<'_> {
-    /// Notes whose each hardware address is: a node's own is on its line as the best way, a
+    /// Notes whose each hardware address is: a node's own is on its line as the best next hop, a
     /// neighbour's as a backup (SPEC PRP-ROUTE-0).
     fn survey(&mut self) {
         for (index, entry) in self.hosts.stored_entries().iter().enumerate() {
@@ -152,7 +152,7 @@ impl Builder<'_> {
         NextHop { node, device, addr, mtu: self.room(entry, addr), metric: u32::from(metric) }
     }
 
-    /// What the `mtu` option of a line leaves for PRP on the way to `addr`: over UDP all but IP's
+    /// What the `mtu` option of a line leaves for PRP on the path to `addr`: over UDP all but IP's
     /// header and UDP's (SPEC PRP-HOSTS-8).
     fn room(&self, entry: &StoredEntry, addr: LinkAddr) -> Option<u32> {
         let mtu = entry.mtu?.get();

@@ -134,7 +134,7 @@ fn is_source__any_next_hop_and_no_other() {
     assert!(!table.is_source(node(9), eth1, mac(2)), "the address, but not on that device");
     assert!(!table.is_source(node(9), eth0, mac(9)));
     assert!(!table.is_source(node(1), eth0, mac(1)), "this node itself");
-    assert!(!table.is_source(node(11), eth0, mac(11)), "no way there, so none back");
+    assert!(!table.is_source(node(11), eth0, mac(11)), "no route there, so none back");
     assert!(!table.is_source(node(200), eth0, mac(2)));
 }
 
@@ -277,7 +277,7 @@ fn expected_hops(
     kept
 }
 
-const CARRIERS: &str = "
+const UNDERLAYS: &str = "
 1  02:00:00:00:00:01 eth0, udp:10.0.0.1 metric 10
 2  02:00:00:00:00:02 eth0, udp:10.0.0.2 metric 10
 3  udp:10.0.0.3:5500  mtu=1500
@@ -289,8 +289,8 @@ fn udp(peer: u16, port: u16) -> LinkAddr {
     LinkAddr::Udp { peer: UdpPeer(peer), port }
 }
 
-fn carriers(udp: Option<DeviceId>) -> RouteTable {
-    RouteTable::build(&hosts(CARRIERS), node(1), |name| match name {
+fn underlays(udp: Option<DeviceId>) -> RouteTable {
+    RouteTable::build(&hosts(UNDERLAYS), node(1), |name| match name {
         UDP_DEVICE => udp,
         _ => Some(DeviceId(0)),
     })
@@ -300,7 +300,7 @@ fn carriers(udp: Option<DeviceId>) -> RouteTable {
 //= PRP-HOSTS-16, type=test
 #[test]
 fn build__routes_over_ethernet_and_over_udp() {
-    let table = carriers(Some(DeviceId(1)));
+    let table = underlays(Some(DeviceId(1)));
     let to = |number| {
         let hops = table.lookup(node(number)).next_hops().iter();
         hops.map(|hop| (hop.node.number(), hop.device.0, hop.addr, hop.mtu)).collect::<Vec<_>>()
@@ -310,7 +310,7 @@ fn build__routes_over_ethernet_and_over_udp() {
     assert_eq!(to(3), [(3, 1, udp(2, 5500), Some(1472))]);
     assert_eq!(to(4), [(4, 1, udp(3, 5230), Some(1452))]);
     assert_eq!(to(5), [(3, 1, udp(2, 5500), Some(1372))]);
-    let without = carriers(None);
+    let without = underlays(None);
     assert_eq!(without.lookup(node(3)), Route::NoRoute(NoRoute::DeviceMissing));
     assert_eq!(without.lookup(node(2)).next_hops().len(), 1, "its Ethernet is left");
 }
@@ -318,7 +318,7 @@ fn build__routes_over_ethernet_and_over_udp() {
 //= PRP-UDP-3, type=test
 #[test]
 fn is_source__any_udp_port_of_the_node_and_no_other() {
-    let table = carriers(Some(DeviceId(1)));
+    let table = underlays(Some(DeviceId(1)));
     let is_source = |number, device, addr| table.is_source(node(number), DeviceId(device), addr);
     for (port, genuine) in [(5499, false), (5500, true), (5627, true), (5628, false)] {
         assert_eq!(is_source(3, 1, udp(2, port)), genuine, "{port}");
@@ -355,9 +355,9 @@ proptest! {
 
 #[test]
 fn renumber__an_address_is_what_it_was_whatever_its_number() {
-    let before = carriers(Some(UDP));
+    let before = underlays(Some(UDP));
     let others =
-        CARRIERS.lines().rev().collect::<Vec<_>>().join("\n").replace("10.0.0.2", "10.0.0.9");
+        UNDERLAYS.lines().rev().collect::<Vec<_>>().join("\n").replace("10.0.0.2", "10.0.0.9");
     let after = RouteTable::build(&hosts(&others), node(1), |_| Some(UDP));
     for hop in before.neighbours() {
         let station = before.station(hop.addr).expect("a hop's own");

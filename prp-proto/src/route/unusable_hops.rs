@@ -1,4 +1,4 @@
-//! Which of several next hops frames take (SPEC PRP-FWD-3, PRP-FWD-4, PRP-WAY).
+//! Which of several next hops frames take (SPEC PRP-FWD-3, PRP-FWD-4, PRP-PATH).
 
 use alloc::vec::Vec;
 
@@ -61,7 +61,7 @@ pub enum HopUse {
 pub struct UnusableHops {
     /// Those that may not be sent all frames.
     hops: Vec<(DeviceId, LinkAddr, HopUse)>,
-    /// Without a carrier.
+    /// Without a link.
     devices: Vec<DeviceId>,
 }
 
@@ -117,7 +117,7 @@ impl UnusableHops {
         !self.devices.contains(&device)
     }
 
-    /// The frames that `hop` may be sent, as far as its device has a carrier.
+    /// The frames that `hop` may be sent, as far as its device has a link.
     pub fn hop_use(&self, hop: &NextHop) -> HopUse {
         let known = self.hops.iter().find(|known| (known.0, known.1) == (hop.device, hop.addr));
         known.map_or(HopUse::All, |known| known.2)

@@ -39,7 +39,7 @@ fn rows() -> [Row; 30] {
         ("longest wait of a process that ends for an answer", MAX_RTO, "CLOSE-10"),
         ("ends that it tells of are no older than", FAREWELL_MEMORY, "CLOSE-10"),
         ("time between its portions of 32", FAREWELL_PAUSE, "CLOSE-10"),
-        ("silence after which another path is taken", PATH_SILENCE, "WAY-3"),
+        ("silence after which another path is taken", PATH_SILENCE, "PATH-3"),
         ("probes of a router that is not up, each after", LIVENESS_SLOW, "LIVE-3"),
         ("age of keys at which they are renewed", KEY_AGE, "KEY-18"),
     ]

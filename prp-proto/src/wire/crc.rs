@@ -30,7 +30,7 @@ pub const fn packet_header(head: &[u8; HEADER_LEN]) -> &[u8; PACKET_HEADER_LEN] 
 }
 
 /// CRC-32 (IEEE) over the key, the network header, the transport header with HOPS as zero, and the
-/// payload given in pieces. `head` is those two headers, so that the carrier does not matter.
+/// payload given in pieces. `head` is those two headers, so that the underlay does not matter.
 pub fn checksum(key: CrcKey, head: &[u8; PACKET_HEADER_LEN], payload: [&[u8]; 2]) -> [u8; CRC_LEN] {
     checksum_of_bits(key, u128::from_be_bytes(*head), payload)
 }

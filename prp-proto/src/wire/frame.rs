@@ -172,7 +172,7 @@ impl<'a> Frame<'a> {
         self.head.transport.flags
     }
 
-    /// What goes over every carrier: the frame without its Ethernet header.
+    /// What goes over every underlay: the frame without its Ethernet header.
     #[inline]
     pub const fn packet(&self) -> &'a [u8] {
         match self.head.ethernet {
@@ -185,7 +185,7 @@ impl<'a> Frame<'a> {
     /// The network and the transport header.
     pub fn packet_header(&self) -> &'a [u8; PACKET_HEADER_LEN] {
         const EMPTY: &[u8; PACKET_HEADER_LEN] = &[0; PACKET_HEADER_LEN];
-        // Both ways of parsing have seen 16 bytes.
+        // Both parsers have seen 16 bytes.
         self.packet().first_chunk().unwrap_or(EMPTY)
     }
 

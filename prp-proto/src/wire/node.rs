@@ -19,7 +19,7 @@ pub enum NodeKind {
     EchoReply,
     /// A router dropped the echo: it had crossed as many routers as it may.
     TimeExceeded,
-    /// A router dropped the echo, or a request: it has no way to its destination.
+    /// A router dropped the echo, or a request: it has no route to its destination.
     Unreachable,
     /// A router dropped the echo: the next link does not take frames of its size.
     TooBig,
@@ -78,7 +78,8 @@ impl fmt::Display for NodeKind {
 
 /// A node block. In answers to echoes all but `kind` and `hops` is the asker's own, and comes back
 /// as it was. Of a request that was dropped they name the port (`sequence`), the request's id and
-/// the node (`stamp`). Behind one of kind unreachable is a [`NoWay`](super::NoWay).
+/// the node (`stamp`). Behind one of kind unreachable is a
+/// [`UnreachableCause`](super::UnreachableCause).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct NodeBlock {
     /// What it says.

@@ -3,7 +3,7 @@
 open_connection() and start_server() have asyncio's StreamReader and StreamWriter, create_connection()
 and create_server() the protocols of other libraries. They need no event loop of their own: they wait
 by descriptors. With EventLoop (or run()) the loop's thread receives and sends the frames itself, and
-a message passes through no other thread on its way.
+a message passes through no other thread.
 """
 
 from __future__ import annotations

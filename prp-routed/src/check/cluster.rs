@@ -27,14 +27,14 @@ pub fn cluster(folder: &Path) -> Report {
         asymmetries.iter().take(MAX_NOTES).map(|a| note(&cluster, &paths, a)).collect();
     if asymmetries.len() > notes.len() {
         let more = asymmetries.len() - notes.len();
-        notes.push(Finding::new(folder, format!("{more} more pairs have another way back")));
+        notes.push(Finding::new(folder, format!("{more} more pairs have another route back")));
     }
     let (files, nodes) = (cluster.len(), cluster.nodes().len());
     let pairs = files * files.saturating_sub(1) / 2;
     let summary = if faults.is_empty() {
         let asymmetric = match asymmetries.len() {
             0 => String::new(),
-            n => format!("; {n} of them by another way back than there"),
+            n => format!("; {n} of them by another route back than there"),
         };
         let pairs = counted(pairs, "pair");
         format!(

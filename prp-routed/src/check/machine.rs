@@ -194,8 +194,8 @@ impl Machine {
                 severity: Severity::Unusable,
             });
         }
-        (!device.carrier).then(|| DeviceProblem {
-            what: format!("device {name} has no carrier"),
+        (!device.link_up).then(|| DeviceProblem {
+            what: format!("device {name} has no link"),
             fix: "plug the cable in, or set the other end up".into(),
             severity: Severity::Passing,
         })
@@ -245,7 +245,7 @@ impl Machine {
             fix.push_str(&text);
         }
         if !lines.none_leads_out {
-            fix.push_str("; ways by it hold once it is there");
+            fix.push_str("; next hops by it hold once it is there");
         }
         let severity = if lines.none_leads_out { Severity::Mistaken } else { Severity::Unusable };
         DeviceProblem { what, fix, severity }
@@ -332,7 +332,7 @@ mod tests {
             index,
             mac: MacAddr([2, 0, 0, 0, 0, index as u8]),
             up: true,
-            carrier: true,
+            link_up: true,
             ..DeviceState::default()
         }
     }
@@ -369,7 +369,8 @@ mod tests {
         let (faults, notes) = findings_of(&[], &text);
         assert_eq!((faults.len(), notes.len()), (1, 0), "{faults:?} {notes:?}");
         assert!(faults[0].starts_with(&format!("h: folder {path} of Unix sockets: No such file")));
-        // The node is reached in another way, too; and where it has no such address, it needs none.
+        // The node is reached by another next hop, too; and where it has no such address, it needs
+        // none.
         let text = format!("self 1\n1 udp:10.0.0.1, unix:{path}\n2 unix:{path}\n");
         let (faults, notes) = findings_of(&[], &text);
         assert_eq!((faults.len(), notes.len()), (0, 1), "{faults:?} {notes:?}");
@@ -389,7 +390,7 @@ mod tests {
         );
         let (faults, _) = findings_of(&[lo], TEXT);
         assert!(faults[0].contains("there is none but the loopback device"), "{faults:?}");
-        let down = DeviceState { up: false, carrier: false, ..device("eth0", 1) };
+        let down = DeviceState { up: false, link_up: false, ..device("eth0", 1) };
         let (faults, notes) = findings_of(std::slice::from_ref(&down), TEXT);
         assert_eq!(faults, ["h: device eth0 is down; `ip link set eth0 up`"]);
         assert!(notes.is_empty());
@@ -420,9 +421,9 @@ mod tests {
         for other in ["3 02:00:00:00:00:03 eth0 gamma", "3 udp:10.0.0.3 gamma"] {
             let (faults, notes) = findings_of(&[device("eth0", 1)], &format!("{text}{other}\n"));
             assert!(faults.is_empty(), "{faults:?}");
-            assert!(notes[0].ends_with("; ways by it hold once it is there"), "{notes:?}");
+            assert!(notes[0].ends_with("; next hops by it hold once it is there"), "{notes:?}");
         }
-        // A way by a router leads out only where the router is reached.
+        // A next hop by a router leads out only where the router is reached.
         let (faults, _) = findings_of(&[device("eth0", 1)], &format!("{text}3 via 2\n"));
         assert_eq!(faults.len(), 1, "{faults:?}");
     }
@@ -454,17 +455,17 @@ mod tests {
         let (faults, notes) = findings_of(&[lo(false)], text);
         assert!(faults[0].contains("lo is down") && faults[0].contains("`ip link set lo up`"));
         assert!(notes.is_empty(), "{notes:?}");
-        // The other carrier does without.
+        // The other underlay does without.
         let text = TEXT.replace("01 eth0", "01 eth0, udp:10.0.0.1 metric 1");
         let (faults, notes) = findings_of(&[lo(false), device("eth0", 1)], &text);
         assert!(faults.is_empty() && notes[0].contains("lo is down"), "{faults:?} {notes:?}");
     }
 
     #[test]
-    fn findings__without_a_carrier_is_a_note() {
-        let dark = DeviceState { carrier: false, ..device("eth0", 1) };
+    fn findings__without_a_link_is_a_note() {
+        let dark = DeviceState { link_up: false, ..device("eth0", 1) };
         let (faults, notes) = findings_of(&[dark], TEXT);
-        assert!(faults.is_empty() && notes[0].contains("eth0 has no carrier"), "{notes:?}");
+        assert!(faults.is_empty() && notes[0].contains("eth0 has no link"), "{notes:?}");
     }
 
     #[test]
@@ -502,7 +503,7 @@ mod tests {
         );
         let (faults, _) = findings_of(&[device("eth0", 3)], TEXT);
         assert!(faults[0].contains("and not 02:00:00:00:00:01; write"), "{faults:?}");
-        // Its ways that are no better than others' are not its own (SPEC PRP-ROUTE-0).
+        // Its next hops that are no better than others' are not its own (SPEC PRP-ROUTE-0).
         let text = TEXT.replace("01 eth0\n2", "01 eth0, 02:00:00:00:00:07 eth1 metric 5\n2");
         assert_eq!(findings_of(&[device("eth0", 1), device("eth1", 2)], &text), none());
     }

@@ -52,7 +52,7 @@ impl Daemon {
                 device: link.map_or_else(String::new, |link| link.name().to_owned()),
                 mac: neighbour.station.to_string(),
                 usable: neighbour.usable,
-                carrier: link.is_none_or(Link::is_up),
+                link_up: link.is_none_or(Link::is_up),
                 liveness: neighbour.liveness(),
                 routes: neighbour.routes,
                 changes: neighbour.changes,

@@ -14,7 +14,7 @@ impl Daemon {
     /// come are opened, by a reading of prphosts.
     pub(super) fn devices_changed(&mut self) {
         self.follow_devices();
-        let carrier = &self.carrier;
+        let link_states = &self.link_states;
         // One device may have several VLANs.
         let is_known = |name: &str, index| {
             let is_it = |known: &str| renamed(known, interface_name(name)) == name;
@@ -22,7 +22,7 @@ impl Daemon {
         };
         let is_awaited = |name: &str| !self.table.devices.iter().any(|known| known.name == name);
         let is_present =
-            |name: &str| carrier.called(name).is_some_and(|it| !is_known(name, it.index));
+            |name: &str| link_states.called(name).is_some_and(|it| !is_known(name, it.index));
         let come = {
             let mut named = self.table.file.hosts().devices();
             named
@@ -41,7 +41,7 @@ impl Daemon {
         let Table { file, routes, devices } = &mut self.table;
         let is_own =
             |name: &str, mac| own_addrs(file.hosts(), routes.local(), name).any(|own| own == mac);
-        self.router.devices_changed(&self.carrier, is_own);
+        self.router.devices_changed(&self.link_states, is_own);
         for (device, link) in devices.iter_mut().zip(&self.router.links) {
             device.index = link.state.map_or(0, |state| state.index);
         }

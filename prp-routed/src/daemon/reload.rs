@@ -100,7 +100,7 @@ impl Daemon {
         self.router.set_routes(routes.clone(), hosts.udp_peers(), own);
         self.neighbours.follow(&self.table.routes, self.clock.now());
         self.follow_devices();
-        self.carrier_news = true;
+        self.link_news = true;
         self.reloads += 1;
         self.warn_of_troubles();
         Ok(())

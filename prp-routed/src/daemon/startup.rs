@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::prctl::set_timerslack;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use prp_device::{Carrier, CpuContention};
+use prp_device::{CpuContention, LinkStates};
 use prp_node::{DownHops, RunDir, descriptors, limits};
 use prp_proto::forward::Forwarder;
 use tracing::{info, warn};
@@ -95,7 +95,7 @@ impl Daemon {
             router: Router::new(forwarder, Vec::new())?,
             table,
             poll_fds: Vec::new(),
-            carrier: Carrier::watch()?,
+            link_states: LinkStates::watch()?,
             neighbours,
             rate_meter: RateMeter::default(),
             contention: CpuContention::default(),
@@ -105,7 +105,7 @@ impl Daemon {
             loader: Loader::new()?,
             key: KeyFollower::new()?,
             manager,
-            carrier_news: true,
+            link_news: true,
             troubles: Vec::new(),
             reloads: 0,
             last_error: None,

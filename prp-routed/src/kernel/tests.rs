@@ -129,7 +129,7 @@ fn agrees(bench: &Bench, forwarder: &Forwarder, device: usize, frame: &[u8]) -> 
     on
 }
 
-/// Ways to 9 by each neighbour, and the frames that it is sent.
+/// Routes to 9 by each neighbour, and the frames that it is sent.
 fn arb_router() -> impl Strategy<Value = Forwarder> {
     let hop_use = prop_oneof![
         8 => Just(HopUse::All),

@@ -18,7 +18,7 @@ const HOSTS: &str = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n\
 struct Bench {
     neighbours: Neighbours,
     forwarder: Forwarder,
-    carrier: [bool; 2],
+    link_up: [bool; 2],
     now: Instant,
     /// The neighbours that are probed and have a router that answers.
     answering: Vec<u16>,
@@ -53,7 +53,7 @@ impl Bench {
         Self {
             neighbours,
             forwarder,
-            carrier: [true; 2],
+            link_up: [true; 2],
             now: Instant::ZERO,
             answering: Vec::new(),
             passive: false,
@@ -66,8 +66,8 @@ impl Bench {
     fn run(&mut self, ms: u64) {
         for _ in 0..ms {
             let mut sent = Vec::new();
-            let carrier = self.carrier;
-            let up = |device: DeviceId| carrier[usize::from(device.0)];
+            let link_up = self.link_up;
+            let up = |device: DeviceId| link_up[usize::from(device.0)];
             self.neighbours.poll(self.now, &mut self.forwarder, up, |p| sent.push(p), |_| ());
             self.sent += sent.len();
             for probe in sent {
@@ -81,7 +81,7 @@ impl Bench {
                     (DeviceId(*number - 2), MacAddr([2, 0, 0, 0, 0, *number as u8]));
                 session.set_passive(self.passive);
                 while let Some(block) = session.poll(self.now) {
-                    if answering.contains(number) && carrier[usize::from(device.0)] {
+                    if answering.contains(number) && link_up[usize::from(device.0)] {
                         let probe = unsigned(device, mac.into(), block);
                         self.neighbours.receive(self.now, &probe, |_| false).expect("it is taken");
                     }
@@ -93,10 +93,10 @@ impl Bench {
 
     fn exchange(&mut self, probe: &Probe) {
         let number = probe.to.number();
-        let carrier = self.carrier[usize::from(probe.device.0)];
+        let link_up = self.link_up[usize::from(probe.device.0)];
         if let Some((_, session)) = self.peers.iter_mut().find(|(n, _)| *n == number)
             && self.answering.contains(&number)
-            && carrier
+            && link_up
         {
             session.handle(self.now, &probe.block);
         }
@@ -160,7 +160,7 @@ fn poll__a_session_that_neither_end_needs_ends() {
     bench.passive = true;
     bench.run(1_000);
     assert_eq!(states(&bench), [None; 3]);
-    // Expect: that was no failure, and what was still under way begins nothing.
+    // Expect: that was no failure, and what was still in flight begins nothing.
     assert_eq!(bench.changes(), vec![0; 3]);
     let sent = std::mem::take(&mut bench.sent);
     assert!(sent > 0);
@@ -180,13 +180,13 @@ fn poll__neighbours_without_a_router_are_used_all_the_same() {
 }
 
 #[test]
-fn poll__a_lost_carrier_is_followed_at_once_and_a_found_one_after_a_pause() {
+fn poll__a_link_that_goes_down_is_followed_at_once_and_one_that_comes_up_after_a_pause() {
     let mut bench = Bench::new();
     bench.run(10);
-    bench.carrier[0] = false;
+    bench.link_up[0] = false;
     bench.run(1);
     assert_eq!(bench.next_node(), 3);
-    bench.carrier[0] = true;
+    bench.link_up[0] = true;
     bench.run(999);
     assert_eq!(bench.next_node(), 3);
     bench.run(2);
@@ -197,7 +197,7 @@ fn poll__a_lost_carrier_is_followed_at_once_and_a_found_one_after_a_pause() {
 fn poll__a_link_that_comes_and_goes_changes_the_route_once() {
     let mut bench = Bench::new();
     for _ in 0..20 {
-        bench.carrier[0] = !bench.carrier[0];
+        bench.link_up[0] = !bench.link_up[0];
         bench.run(300);
     }
     assert_eq!((bench.next_node(), bench.changes()[0]), (3, 1));
@@ -250,9 +250,9 @@ fn poll__a_failure_after_a_stop_is_a_failure() {
     bench.run(2_000);
     bench.stop(2);
     bench.run(50);
-    bench.carrier[0] = false;
+    bench.link_up[0] = false;
     bench.run(50);
-    bench.carrier[0] = true;
+    bench.link_up[0] = true;
     bench.start(2);
     bench.run(900);
     assert_eq!(bench.next_node(), 3, "the link has come back just now");
@@ -471,7 +471,7 @@ fn receive__recorded_probes_bring_up_no_session_that_was_ended() {
     }
 }
 
-/// PRP-KEY-19: a node behind the neighbour's address that need not sign is no way around it.
+/// PRP-KEY-19: a node behind the neighbour's address that need not sign does not get around it.
 #[test]
 fn receive__unsigned_where_the_neighbour_is_to_sign() {
     let mut bench = Bench::new();

@@ -52,7 +52,7 @@ fn describe__has_both_sides() {
         (2, "at eth0, and this is that node"),
         (3, "FILE says 02:00:00:00:01:03 at eth1;"),
         (4, "FILE says node 1, 02:00:00:00:00:11;"),
-        (5, "FILE has no way to it;"),
+        (5, "FILE has no route to it;"),
         (6, "node 6 come from 02:00:00:00:00:01 at eth0, FILE has no line for it;"),
     ] {
         let said = said(&table, number, from);

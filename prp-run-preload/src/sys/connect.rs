@@ -33,7 +33,7 @@ pub(super) unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t
     }
     let Some(node) = settings.mapping.node(peer.ip()) else {
         let done = plain();
-        if settings.is_reported && is_under_way(done) && address::is_tcp(fd) {
+        if settings.is_reported && is_in_progress(done) && address::is_tcp(fd) {
             note_tcp(settings, false);
         }
         return done;
@@ -60,7 +60,7 @@ fn reached(mut peer: SocketAddr) -> SocketAddr {
 }
 
 /// Whether `connect` has returned that the connection is there, or is to come.
-fn is_under_way(done: c_int) -> bool {
+fn is_in_progress(done: c_int) -> bool {
     done == 0 || call::errno() == libc::EINPROGRESS
 }
 
@@ -100,7 +100,7 @@ pub(super) fn by_holder(settings: &Settings, fd: c_int, request: Request) -> Res
     }
 }
 
-/// Connects over TCP where that has a way to the node, and may be taken.
+/// Connects over TCP where that has a route to the node, and may be taken.
 fn fall_back(
     settings: &Settings,
     fd: c_int,
@@ -123,7 +123,7 @@ fn fall_back(
     } else {
         return fail(errno);
     };
-    if is_under_way(done) {
+    if is_in_progress(done) {
         note_tcp(settings, true);
     }
     done

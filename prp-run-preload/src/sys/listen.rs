@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use libc::{sockaddr, socklen_t};
 use prp_run::{
-    Answer, BELL, Carriers, OWN_ONLY, OWN_ONLY_IP6, PRP_ONLY, PRP_ONLY_IP6, Request, RequestKind,
+    Answer, BELL, OWN_ONLY, OWN_ONLY_IP6, PRP_ONLY, PRP_ONLY_IP6, Protocols, Request, RequestKind,
     Settings,
 };
 
@@ -73,7 +73,7 @@ fn stand_in(settings: &Settings, wanted: SocketAddr, is_ip6_only: bool) -> Optio
     let ip = wanted.ip();
     if ip.is_unspecified() {
         // Clients are bound to any address and port before they connect.
-        let is_for_prp = settings.listen == Carriers::Prp && wanted.port() != 0;
+        let is_for_prp = settings.listen == Protocols::Prp && wanted.port() != 0;
         return is_for_prp.then_some(if is_ip6_only { PRP_ONLY_IP6 } else { PRP_ONLY });
     }
     let is_own = settings.mapping.node(ip) == Some(settings.node);
@@ -106,7 +106,7 @@ pub(super) unsafe fn listen(fd: c_int, backlog: c_int) -> c_int {
     // SAFETY: as the caller says.
     let done = unsafe { real::listen(fd, backlog) };
     let Some(settings) = settings().filter(|settings| settings.is_tcp_carried) else { return done };
-    if done != 0 || settings.listen == Carriers::Tcp || !address::is_tcp(fd) {
+    if done != 0 || settings.listen == Protocols::Tcp || !address::is_tcp(fd) {
         return done;
     }
     let Some(request) = listening(settings, fd) else { return done };

@@ -26,7 +26,7 @@ pub(crate) struct IncastArgs {
 /// Measure a link that loses frames at random, in virtual time
 #[derive(Debug, Args)]
 pub(crate) struct LossArgs {
-    /// Percent of frames lost, each way
+    /// Percent of frames lost, in each direction
     #[arg(long, value_delimiter = ',', default_values_t = [0.0, 0.1, 1.0, 5.0])]
     percent: Vec<f64>,
     /// Round trip of the link, in microseconds

@@ -1,6 +1,6 @@
 use super::*;
-use crate::link::Trains;
-use crate::plan::Carrier;
+use crate::link::GsoBatches;
+use crate::plan::Underlay;
 
 /// Seeds of the tests here: enough that every mood, topology and policy occurs.
 const SEEDS: Range<u64> = 0..400;
@@ -21,7 +21,7 @@ fn run__breaks_no_rule() {
 #[test]
 fn run__breaks_no_rule_that_a_soak_has_seen_broken() {
     for (seed, what) in [
-        (771_019_989, "requests without repeats leave by a way longer than the hop limit"),
+        (771_019_989, "requests without repeats leave by a path longer than the hop limit"),
         (771_029_541, "the same, and the server has data"),
         (771_058_824, "a cable is cut, and the detour is longer than the hop limit"),
         (771_064_106, "a time that does not fit an acknowledgement is taken for a round trip"),
@@ -31,15 +31,15 @@ fn run__breaks_no_rule_that_a_soak_has_seen_broken() {
     }
 }
 
-/// Both carriers occur among the seeds, and both things that a link makes of trains.
+/// Both underlays occur among the seeds, and both things that a link makes of GSO batches.
 #[test]
-fn plan__both_carriers() {
+fn plan__both_underlays() {
     let plans: Vec<_> = SEEDS.map(scenario::plan).collect();
     let count =
-        |wanted| plans.iter().filter(|p| (p.carrier, p.links[0][0].trains) == wanted).count();
-    assert!(count((Carrier::Ethernet, Trains::Cut)) > 200);
-    assert!(count((Carrier::Udp, Trains::Whole)) > 15);
-    assert!(count((Carrier::Udp, Trains::Cut)) > 15);
+        |wanted| plans.iter().filter(|p| (p.underlay, p.links[0][0].gso_batches) == wanted).count();
+    assert!(count((Underlay::Ethernet, GsoBatches::Cut)) > 200);
+    assert!(count((Underlay::Udp, GsoBatches::Whole)) > 15);
+    assert!(count((Underlay::Udp, GsoBatches::Cut)) > 15);
 }
 
 #[test]

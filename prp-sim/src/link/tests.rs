@@ -85,51 +85,56 @@ fn transmit__faults_come_in_their_share_and_ends_with_healing() {
     assert_eq!(link.transmit(at(1 << 40), vec![7; 100], &mut rng, |_, _| ()), Fate::Sent);
 }
 
-/// Three datagrams of a train: their fates, and when each that came has come, by its first byte.
-fn train(trains: Trains, config: LinkConfig, seed: u64) -> (Vec<Fate>, Vec<(u64, u8)>) {
-    let mut link = Link::new(LinkConfig { trains, ..config });
+/// Three datagrams of a GSO batch: their fates, and when each that came has come, by its first
+/// byte.
+fn gso_batch(
+    gso_batches: GsoBatches,
+    config: LinkConfig,
+    seed: u64,
+) -> (Vec<Fate>, Vec<(u64, u8)>) {
+    let mut link = Link::new(LinkConfig { gso_batches, ..config });
     let mut rng = SimRng::new(seed, Purpose::Links);
     let datagrams = (0..3).map(|number| vec![number; 1214]).collect();
     let mut came = Vec::new();
-    let fates = link.transmit_train(at(0), datagrams, &mut rng, |at, datagram| {
+    let fates = link.transmit_gso_batch(at(0), datagrams, &mut rng, |at, datagram| {
         came.push((at.as_nanos(), datagram[0]));
     });
     (fates, came)
 }
 
 #[test]
-fn transmit_train__arrives_at_once_in_one_piece_or_joined() {
+fn transmit_gso_batch__arrives_at_once_in_one_piece_or_joined() {
     // 1214 + 24 bytes at 1 Gbit/s are 9,904 ns.
     let together = vec![(30_212, 0), (30_212, 1), (30_212, 2)];
-    for trains in [Trains::Whole, Trains::Cut] {
+    for gso_batches in [GsoBatches::Whole, GsoBatches::Cut] {
         let config = LinkConfig { queue: QueueLimit::Frames(3), ..LinkConfig::default() };
-        assert_eq!(train(trains, config, 1), (vec![Fate::Sent; 3], together.clone()));
+        assert_eq!(gso_batch(gso_batches, config, 1), (vec![Fate::Sent; 3], together.clone()));
     }
     // In one piece it has one place in the queue.
     let config = LinkConfig { queue: QueueLimit::Frames(1), ..LinkConfig::default() };
-    assert_eq!(train(Trains::Whole, config.clone(), 1).1, together);
+    assert_eq!(gso_batch(GsoBatches::Whole, config.clone(), 1).1, together);
     let cut = (vec![Fate::Sent, Fate::QueueFull, Fate::QueueFull], vec![(10_404, 0)]);
-    assert_eq!(train(Trains::Cut, config, 1), cut);
+    assert_eq!(gso_batch(GsoBatches::Cut, config, 1), cut);
     let shrunk = LinkConfig { mtu: 1199, ..LinkConfig::default() };
-    assert_eq!(train(Trains::Whole, shrunk, 1), (vec![Fate::TooLong; 3], vec![]));
+    assert_eq!(gso_batch(GsoBatches::Whole, shrunk, 1), (vec![Fate::TooLong; 3], vec![]));
 }
 
 #[test]
-fn transmit_train__one_fate_in_one_piece_and_one_each_cut() {
+fn transmit_gso_batch__one_fate_in_one_piece_and_one_each_cut() {
     let impairment = Impairment { loss: 500_000, ..Impairment::default() };
     let config = LinkConfig { impairment, healed: at(1 << 40), ..LinkConfig::default() };
-    let lost = |trains, seed| {
-        let (fates, came) = train(trains, config.clone(), seed);
+    let lost = |gso_batches, seed| {
+        let (fates, came) = gso_batch(gso_batches, config.clone(), seed);
         let lost = fates.iter().filter(|fate| **fate == Fate::Lost).count();
         assert_eq!(came.len(), 3 - lost);
         lost
     };
-    let counts = |trains| {
+    let counts = |gso_batches| {
         let mut counts = [0; 4];
-        (0..200).for_each(|seed| counts[lost(trains, seed)] += 1);
+        (0..200).for_each(|seed| counts[lost(gso_batches, seed)] += 1);
         counts
     };
-    let [none, one, two, three] = counts(Trains::Whole);
+    let [none, one, two, three] = counts(GsoBatches::Whole);
     assert!(none > 50 && three > 50 && one + two == 0, "{none} {one} {two} {three}");
-    assert!(counts(Trains::Cut).iter().all(|count| *count > 10));
+    assert!(counts(GsoBatches::Cut).iter().all(|count| *count > 10));
 }

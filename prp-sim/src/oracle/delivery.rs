@@ -105,8 +105,8 @@ pub(super) fn is_complete(record: &FlowRecord) -> bool {
     done(Role::Client) && done(Role::Server)
 }
 
-/// Whether a script leaves its peer no way to end in peace: it aborts, or goes while the peer may
-/// write.
+/// Whether a script leaves its peer no chance to end in peace: it aborts, or goes while the peer
+/// may write.
 pub(super) fn breaks_off(flow: &FlowPlan, role: Role) -> bool {
     let (script, peer) = match role {
         Role::Client => (&flow.up, &flow.down),

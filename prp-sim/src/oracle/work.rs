@@ -21,7 +21,7 @@ const PER_END: u64 = 40;
 /// A frame that was lost, doubled, late or changed: it, what was sent behind it, and news of both.
 const PER_IMPAIRED: u64 = 8;
 
-/// A second: probes of a closed window and of the way there, and their answers.
+/// A second: probes of a closed window and of the path there, and their answers.
 const PER_SECOND: u64 = 2;
 
 /// A keepalive's interval: a probe of each end and its answer.

@@ -5,7 +5,7 @@ use core::time::Duration;
 use prp_proto::time::Instant;
 
 use super::FaultProfile;
-use crate::link::{Impairment, LinkConfig, QueueLimit, Trains};
+use crate::link::{GsoBatches, Impairment, LinkConfig, QueueLimit};
 use crate::rng::SimRng;
 use crate::topology::{PortRef, Topology, VertexIndex};
 
@@ -41,7 +41,7 @@ pub(super) fn plan_links(
             queue: queue(rng, profile, from, mtu),
             mtu,
             shrinks: None,
-            trains: Trains::Cut,
+            gso_batches: GsoBatches::Cut,
             impairment: impairment_toward(impairment, to, mtu),
             outages: Vec::new(),
             healed,

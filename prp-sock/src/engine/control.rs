@@ -11,9 +11,9 @@ use nix::poll::{PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
 use super::Engine;
-use super::carrier_watch::CarrierWatch;
 use super::fast_path_thread::FastPathThreads;
 use super::link_monitor::LinkMonitor;
+use super::link_watch::LinkWatch;
 use super::node_ports::NodePorts;
 use super::poll_set::PollSet;
 use super::router_client::RouterClient;
@@ -53,7 +53,7 @@ impl Drop for ControlThread {
 impl Engine {
     /// Starts the control thread, in the network namespace of the calling thread, which `links` are
     /// those of.
-    pub(super) fn start_control(self: &Arc<Self>, links: CarrierWatch) -> io::Result<()> {
+    pub(super) fn start_control(self: &Arc<Self>, links: LinkWatch) -> io::Result<()> {
         let (engine, waiter) = (Arc::downgrade(self), self.control.waiter.clone());
         links.note(self);
         let work = ControlState {
@@ -71,7 +71,7 @@ impl Engine {
 /// The thread's own state.
 #[derive(Debug)]
 struct ControlState {
-    links: CarrierWatch,
+    links: LinkWatch,
     node_ports: NodePorts,
     router: RouterClient,
     link_monitor: LinkMonitor,

@@ -26,7 +26,7 @@ use super::readiness::ShownReadiness;
 use super::rx_coalescing::{Polled, RxCoalescing};
 use super::rx_handles::RxHandles;
 use super::spin::SpinHistory;
-use super::tuning::{RECEIVE_FRAMES, SEND_BYTES, SEND_FRAMES, SEND_TRAINS};
+use super::tuning::{RECEIVE_FRAMES, SEND_BYTES, SEND_FRAMES, SEND_GSO_BATCHES};
 use super::wait::earliest;
 use super::waiters::Interest;
 use prp_device::{PortFilter, Refusal, Underlay};
@@ -82,9 +82,10 @@ impl Core {
         };
         let mut devices: Vec<_> = devices.into_iter().map(DeviceSlot::new).collect();
         let rx_handles = RxHandles::new(&mut devices)?;
-        let trains = (0..devices.len()).filter_map(|at| endpoint.device(DeviceId(at as u16)));
-        let train = trains.map(|device| usize::from(device.train)).max().unwrap_or(1);
-        let send_frames = SEND_FRAMES.max(if train > 1 { SEND_TRAINS * train } else { 1 });
+        let of_devices = (0..devices.len()).filter_map(|at| endpoint.device(DeviceId(at as u16)));
+        let gso_frames = of_devices.map(|device| usize::from(device.gso_frames)).max().unwrap_or(1);
+        let send_frames =
+            SEND_FRAMES.max(if gso_frames > 1 { SEND_GSO_BATCHES * gso_frames } else { 1 });
         let mut core = Self {
             endpoint,
             node: NodeShare {

@@ -51,7 +51,7 @@ pub(super) struct DeviceSlot {
     pub(super) gso_frames: u32,
     /// Frames received under one hold of the lock.
     pub(super) batch_frames: usize,
-    /// Whether it is up and has a carrier, as the kernel said last; none where the kernel says
+    /// Whether it is up and has a link, as the kernel said last; none where the kernel says
     /// nothing. `connect` asks, so it is kept here: a system call for each connection costs a fifth
     /// of those that can be made in a second.
     pub(super) usable: Option<bool>,

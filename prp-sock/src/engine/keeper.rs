@@ -1,7 +1,7 @@
 //! The background thread that keeps connections alive while no application thread waits: timers,
 //! acknowledgements, incoming data, and what closed streams have left to deliver.
 //!
-//! It must not get in the way of application threads: each frame would wake two threads. So while
+//! It must not hinder application threads: each frame would wake two threads. So while
 //! one of them leads, the keeper only reads the clock now and then, and less and less; when they
 //! have been away for a tick it takes over and sleeps in `poll` until one comes back.
 

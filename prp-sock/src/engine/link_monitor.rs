@@ -1,6 +1,6 @@
-//! Which next hops this process does not use: those whose device has no carrier, and those that the
+//! Which next hops this process does not use: those whose device has no link, and those that the
 //! node's router says are dead. What no process reports, connections find out themselves (SPEC
-//! PRP-WAY-2).
+//! PRP-PATH-2).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use prp_proto::time::Instant;
 
 use super::Engine;
 
-/// How long a carrier that has come back must have been there before it is used again: as the
+/// How long a link that has come back must have been there before it is used again: as the
 /// router does by default, so that a link that comes and goes does not take its traffic along.
 const HOLD: Duration = Duration::from_secs(1);
 
 /// What is known of next hops, where there is a choice.
 #[derive(Debug, Default)]
 pub(super) struct LinkMonitor {
-    /// Devices not to be used, and when they may be again if they have a carrier.
+    /// Devices not to be used, and when they may be again if they have a link.
     down: BTreeMap<DeviceId, Option<Instant>>,
 }
 
@@ -46,7 +46,7 @@ impl LinkMonitor {
     }
 }
 
-/// Notes which devices are down, in order, and which have had a carrier for long enough.
+/// Notes which devices are down, in order, and which have had a link for long enough.
 fn note(
     down: &mut BTreeMap<DeviceId, Option<Instant>>,
     now: Instant,
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn note__a_lost_carrier_at_once_and_a_found_one_after_a_pause() {
+    fn note__a_link_that_goes_down_at_once_and_one_that_comes_up_after_a_pause() {
         const BOTH: [bool; 2] = [false; 2];
         const SECOND: [bool; 2] = [false, true];
         let mut down = BTreeMap::new();

@@ -10,7 +10,7 @@
 //! | readable | a byte from us waits at its end |
 //! | not writable | its send buffer is full of what it has itself sent to us |
 //! | the end (`EPOLLRDHUP`) | our end is closed for writing |
-//! | no connection (`EPOLLHUP`) | our end is closed both ways |
+//! | no connection (`EPOLLHUP`) | our end is closed in both directions |
 //! | an error (`EPOLLERR`) | our end is gone, with a byte from it that we never read |
 //!
 //! Each change is an edge, so edge-triggered `epoll` works. So is each arrival, as on a kernel
@@ -50,7 +50,7 @@ pub(super) struct ShownReadiness {
     pub(super) writable: bool,
     /// Nothing more comes: the peer sends no more, or the application here would not read it.
     pub(super) ended: bool,
-    /// There is no connection any more: reset, or ended both ways.
+    /// There is no connection any more: reset, or ended in both directions.
     pub(super) over: bool,
     /// It has ended with an error that the application has not taken yet.
     pub(super) failed: bool,

@@ -14,11 +14,11 @@ use prp_proto::hosts::Hosts;
 use prp_proto::key::{KeyFile, Keyring, Member, Seed};
 use prp_proto::route::RouteTable;
 
-use super::carrier_watch::CarrierWatch;
 use super::control::ControlThread;
 use super::core::Core;
 use super::guard::CoreLock;
 use super::keeper::Keeper;
+use super::link_watch::LinkWatch;
 use super::netns::NetworkNamespace;
 use super::wake_fd::WakeFd;
 use super::{Engine, exit, reopen};
@@ -96,7 +96,7 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     // Before anything is opened: where there is a key that cannot be had, nothing is sent.
     let mut key_file = KeyWatch::in_force();
     let keys = key_file.read()?;
-    let links = CarrierWatch::watch();
+    let links = LinkWatch::watch();
     let local = prp_device::local_node(&file, key.node)?;
     let ethertype = file.hosts().ethertype();
     let mut names = Vec::new();

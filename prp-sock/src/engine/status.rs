@@ -115,7 +115,7 @@ impl Engine {
 
     fn add(&self, records: &mut RecordText, info: &ConnInfo) {
         let nanos = |time: Option<Duration>| time.map_or(0, |time| time.as_nanos());
-        let carrier = match info.next_hop {
+        let underlay = match info.next_hop {
             LinkAddr::Ethernet(_) => "ethernet",
             LinkAddr::Udp { .. } => "udp",
             LinkAddr::Unix { .. } => "unix",
@@ -131,7 +131,7 @@ impl Engine {
         if let Some(id) = info.terms.key {
             records.field("key_id", id);
         }
-        records.field("carrier", carrier).field("device", self.device_name(info.device));
+        records.field("underlay", underlay).field("device", self.device_name(info.device));
         records.field("congestion", info.controller);
         records.field("silent_ns", info.silent.as_nanos());
         if let Some(time) = info.ends_in {

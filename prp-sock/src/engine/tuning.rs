@@ -183,8 +183,8 @@ pub(super) const RECEIVE_BYTES: usize = 128 * 1024;
 /// Frames sent in one system call: 16 to 32 are best at every frame size.
 pub(super) const SEND_FRAMES: usize = 32;
 
-/// Trains made at a time for a UDP device, whose trains each leave by a system call of their own.
-pub(super) const SEND_TRAINS: usize = 4;
+/// GSO batches made at a time for a UDP device; each leaves by a system call of its own.
+pub(super) const SEND_GSO_BATCHES: usize = 4;
 
 /// Bytes sent in one system call: four of the largest frames.
 pub(super) const SEND_BYTES: usize = 256 * 1024;

@@ -16,8 +16,8 @@ impl IdleLimit {
         Self { limit, moved: 0, since: now }
     }
 
-    /// The limit, if it is reached at `now`, when `moved` bytes have gone either way since the
-    /// beginning.
+    /// The limit, if it is reached at `now`, when `moved` bytes have gone in either direction since
+    /// the beginning.
     pub(super) fn reached(&mut self, moved: u64, now: Instant) -> Option<Duration> {
         if moved != self.moved {
             (self.moved, self.since) = (moved, now);

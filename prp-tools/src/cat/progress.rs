@@ -13,7 +13,7 @@ const SENDING: &str = "{decimal_bytes:>9} of {decimal_total_bytes} [{wide_bar}] 
 /// While it is not.
 const OPEN_END: &str = "{spinner} {msg}  {decimal_bytes_per_sec}  {elapsed}";
 
-/// Bytes that have gone each way.
+/// Bytes that have gone in each direction.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     sent: AtomicU64,
@@ -62,7 +62,7 @@ impl Progress {
         Self { bar, shares_terminal }
     }
 
-    /// Shows what has gone each way.
+    /// Shows what has gone in each direction.
     pub(super) fn show(&self, counts: &Counts) {
         if self.bar.is_hidden() {
             return;

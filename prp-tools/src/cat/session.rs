@@ -26,8 +26,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// any network, and a repeat or two.
 const TICKS_TO_END: u32 = 20;
 
-/// Copies both ways until both have ended. The peer has everything then; or else it gets a reset,
-/// so that it does not take what it has for all there was.
+/// Copies in both directions until both have ended. The peer has everything then; or else it gets a
+/// reset, so that it does not take what it has for all there was.
 pub(super) fn run(stream: PrpStream, side: &mut Side<'_>, output: Output) -> Result<(), CopyError> {
     let Side { args, input, .. } = side;
     let terminals = Terminals::detect(input, &output);

@@ -81,16 +81,16 @@ kinds! {
     RouterKey,
     NoKey,
     Repeats,
-    Way,
+    Route,
     NoAnswer,
-    NoWay,
+    NoRoute,
     Loop,
     NotSent,
     DuplicateNode,
     MtuHole,
     Loss,
-    TrainsLost,
-    TrainsRefused,
+    GsoBatchesLost,
+    GsoBatchesRefused,
 }
 
 /// One thing that was found.

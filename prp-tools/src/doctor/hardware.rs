@@ -86,7 +86,7 @@ fn of_card(folder: &Path, name: &str) -> Vec<Finding> {
         let fix = format!("`ethtool {name}`: autonegotiation at both ends, or neither");
         found.push(Finding::warning(Kind::HalfDuplex, cause, &fix));
     }
-    // A device without a carrier has no speed, or -1.
+    // A device without a link has no speed, or -1.
     let speed = word(folder, "speed").and_then(|text| text.parse::<u32>().ok());
     if let Some(speed @ 1..USUAL_SPEED) = speed {
         let cause = format!("{name} is at {speed} Mbit/s");
@@ -119,7 +119,7 @@ fn of_bond(bonding: &Path, name: &str) -> Option<Finding> {
                 "{name} is a bond in mode {mode}, which sends the frames of one stream by all of its \
                  ports in turn: they overtake each other"
             );
-            let fix = "mode active-backup or 802.3ad, or a way for each port in prphosts";
+            let fix = "mode active-backup or 802.3ad, or a next hop for each port in prphosts";
             Some(Finding::warning(Kind::Bond, cause, fix))
         }
         "802.3ad" | "balance-xor" => {
@@ -127,8 +127,8 @@ fn of_bond(bonding: &Path, name: &str) -> Option<Finding> {
                 "{name} is a bond in mode {mode}: all frames to a node go by one of its ports, as \
                  they are not of IP"
             );
-            let fix = "`udp:ADDRESS` in prphosts, with xmit_hash_policy layer3+4; or a way for each \
-                       port";
+            let fix = "`udp:ADDRESS` in prphosts, with xmit_hash_policy layer3+4; or a next hop \
+                       for each port";
             Some(Finding::note(Kind::Bond, cause, fix))
         }
         _ => None,

@@ -40,7 +40,7 @@ pub(super) fn of_router(status: &Value, used: u16) -> Option<Finding> {
         }
         None => {
             let cause = "prp-routed has no cluster key, so what it says is not believed: a closed \
-                         port, a dead process and a broken way take a timeout to be noticed";
+                         port, a dead process and a broken path take a timeout to be noticed";
             let fix = "let its user read the key file (`chgrp` and `chmod 640`), then \
                        `prp routed reload`";
             Some(Finding::warning(Kind::RouterKey, cause, fix))

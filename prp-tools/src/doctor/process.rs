@@ -1,4 +1,4 @@
-//! What this process may do: another one of the same user, started in the same way, may do as much.
+//! What this process may do: another one of the same user, started likewise, may do as much.
 
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;

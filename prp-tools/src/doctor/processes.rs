@@ -121,7 +121,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
             found.push(Finding::warning(
                 Kind::Repeats,
                 format!("{owner}: {percent} % of the segments to {node}:{port} were sent again"),
-                "frames are lost on the way: `prp doctor NODE`, and counters of the switch",
+                "frames are lost on the path: `prp doctor NODE`, and counters of the switch",
             ));
         }
     }

@@ -103,11 +103,11 @@ fn devices() -> String {
 }
 
 fn device(state: &DeviceState) -> String {
-    let DeviceState { name, index, mac, up, carrier, mtu, qdisc, kind, master, .. } = state;
+    let DeviceState { name, index, mac, up, link_up, mtu, qdisc, kind, master, .. } = state;
     let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
-    let state = match (up, carrier) {
+    let state = match (up, link_up) {
         (true, true) => "up",
-        (true, false) => "no carrier",
+        (true, false) => "no link",
         (false, _) => "down",
     };
     let master = master.map_or_else(|| "-".into(), |index| index.to_string());

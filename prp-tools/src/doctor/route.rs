@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use prp_proto::addr::{NodeId, UDP_PORTS};
-use prp_proto::wire::{Flags, NoWay, NodeKind};
+use prp_proto::wire::{Flags, NodeKind, UnreachableCause};
 
 use super::finding::{Finding, Kind};
 use crate::exit::{Code, Failure};
@@ -25,13 +25,13 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 /// Echoes of one size before frames of that size count as lost.
 const TRIES: u16 = 3;
 
-/// Trains that are sent to have them tested, and the time from one to the next: the device tests
-/// them every 250 ms.
-const TRAIN_TESTS: u32 = 3;
+/// GSO batches that are sent to have them tested, and the time from one to the next: the device
+/// tests them every 250 ms.
+const GSO_TESTS: u32 = 3;
 const TEST_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Padding of the echoes of a train: as full segments of an MTU of 1500.
-const TRAIN_PADDING: usize = 1400;
+/// Padding of the echoes of a GSO batch: as full segments of an MTU of 1500.
+const GSO_PADDING: usize = 1400;
 
 /// Bytes of a VLAN tag (IEEE 802.1Q).
 const VLAN_TAG: usize = 4;
@@ -62,7 +62,7 @@ pub(super) fn findings(
     if names.is_empty() {
         return Vec::new();
     }
-    let failed = |e: Failure| vec![Finding::fault(Kind::Way, e.text(), "")];
+    let failed = |e: Failure| vec![Finding::fault(Kind::Route, e.text(), "")];
     let mut prober = match Prober::open(Some(hosts)) {
         Ok(prober) => prober,
         Err(e) => return failed(e),
@@ -79,7 +79,7 @@ fn examine(
     let node = match prober.resolve(name) {
         Err(e) if e.is(Code::Unreachable) => {
             let (cause, fix) = prober.unknown(name);
-            return Ok(vec![Finding::fault(Kind::Way, cause, &fix)]);
+            return Ok(vec![Finding::fault(Kind::Route, cause, &fix)]);
         }
         node => node?,
     };
@@ -105,7 +105,7 @@ fn examine(
     let lost = small.replies.len() - answered;
     if lost > 0 {
         let cause = format!("{lost} of {ECHOES} echoes to {title} were lost, or their answers");
-        let fix = "counters of the devices and switches on the way; `prp trace` has its routers";
+        let fix = "counters of the devices and switches on the path; `prp trace` has its routers";
         found.push(Finding::warning(Kind::Loss, cause, fix));
     }
     if small.replies.iter().any(|n| *n > 1) {
@@ -115,7 +115,7 @@ fn examine(
     }
     found.extend(of_size(prober, node, &mut number)?);
     if prober.is_udp(node) {
-        found.extend(of_trains(prober, node, &mut number)?);
+        found.extend(of_gso_batches(prober, node, &mut number)?);
     }
     Ok(found)
 }
@@ -146,17 +146,17 @@ fn unreached(prober: &Prober, node: NodeId, refusal: Option<&ProbeReply>) -> Fin
             Finding::fault(Kind::MtuHole, cause, "raise the MTU of that link")
         }
         NodeKind::Unreachable | NodeKind::Echo | NodeKind::EchoReply => {
-            let cause = format!("{from} has no way to {title}: {}", reply.no_way);
-            let fix = match reply.no_way {
-                NoWay::NoRoute => {
-                    "add a way to its prphosts, then `prp routed reload` there; `prp hosts check \
-                     --all DIR`, with the prphosts of all nodes in DIR, says which"
+            let cause = format!("{from} has no route to {title}: {}", reply.unreachable_cause);
+            let fix = match reply.unreachable_cause {
+                UnreachableCause::NoRoute => {
+                    "add a next hop to its prphosts, then `prp routed reload` there; `prp hosts \
+                     check --all DIR`, with the prphosts of all nodes in DIR, says which"
                 }
-                NoWay::DeviceDown(_) | NoWay::RouterDown(_) => {
+                UnreachableCause::DeviceDown(_) | UnreachableCause::RouterDown(_) => {
                     "`prp doctor` and `prp routed neighbours` on that node"
                 }
             };
-            Finding::fault(Kind::NoWay, cause, fix)
+            Finding::fault(Kind::NoRoute, cause, fix)
         }
     }
 }
@@ -174,7 +174,7 @@ fn unanswered(prober: &Prober, node: NodeId, title: &str) -> Finding {
     let Some(addr) = prober.udp_addr(node) else {
         let cause = format!(
             "{title} does not answer: it is off, no prp-routed runs there, or frames are lost on \
-             the way{by}"
+             the path{by}"
         );
         let fix = format!(
             "`prp doctor` on that node; `prp trace` says how far frames get.{routes} Are both \
@@ -185,7 +185,7 @@ fn unanswered(prober: &Prober, node: NodeId, title: &str) -> Finding {
     };
     let cause = format!(
         "{title} does not answer over UDP: it is off, no program there uses PRP and no prp-routed \
-         runs, or datagrams are lost on the way{by}"
+         runs, or datagrams are lost on the path{by}"
     );
     let (own, last) = (addr.port(), addr.port().saturating_add(UDP_PORTS - 1));
     let first = prober.name(first);
@@ -221,8 +221,8 @@ fn of_size(
     };
     let [mtu, full] = [passed, largest].map(|padding| prober.frame_len(node, padding) + headers);
     let cause = format!(
-        "{unit} of {full} bytes do not get to {title} and back, those of {mtu} do: a link on the \
-         way has a smaller MTU"
+        "{unit} of {full} bytes do not get to {title} and back, those of {mtu} do: a link on \
+         the path has a smaller MTU"
     );
     // A Linux device takes a VLAN tag more than its MTU, and a switch may not. MTUs are round.
     let is_with_tag = headers == 0 && (mtu - VLAN_TAG).is_multiple_of(10);
@@ -232,37 +232,39 @@ fn of_size(
     Ok(Some(Finding::fault(Kind::MtuHole, cause, &fix)))
 }
 
-/// Whether trains get to `node` whole: the device tests that while it sends some (SPEC PRP-UDP-7).
-fn of_trains(
+/// Whether GSO batches get to `node` whole: the device tests that while it sends some (SPEC
+/// PRP-UDP-7).
+fn of_gso_batches(
     prober: &mut Prober,
     node: NodeId,
     number: &mut u16,
 ) -> Result<Option<Finding>, Failure> {
-    let padding = prober.largest_padding(node).min(TRAIN_PADDING);
-    for _ in 0..TRAIN_TESTS {
-        let train = [number.wrapping_add(1), number.wrapping_add(2)];
-        *number = train[1];
-        prober.send_all(node, &train, Flags::MAX_HOPS, padding)?;
+    let padding = prober.largest_padding(node).min(GSO_PADDING);
+    for _ in 0..GSO_TESTS {
+        let gso_batch = [number.wrapping_add(1), number.wrapping_add(2)];
+        *number = gso_batch[1];
+        prober.send_all(node, &gso_batch, Flags::MAX_HOPS, padding)?;
         let until = Instant::now() + TEST_INTERVAL;
         while prober.receive(until)?.is_some() {}
     }
     let Some(counters) = prober.udp_counters() else { return Ok(None) };
     let title = prober.name(node);
-    Ok(if counters.trains_refused > 0 {
+    Ok(if counters.gso_batches_refused > 0 {
         let cause = format!(
-            "the kernel refuses trains to {title} (UDP_SEGMENT): each datagram costs a system call"
+            "the kernel refuses GSO batches to {title} (UDP_SEGMENT): each datagram costs a system \
+             call"
         );
         let fix =
-            "a checksum offload that is off (`ethtool -k DEVICE`), or a tunnel on the way out";
-        Some(Finding::warning(Kind::TrainsRefused, cause, fix))
-    } else if counters.train_tests_failed > 0 {
+            "a checksum offload that is off (`ethtool -k DEVICE`), or a tunnel on the path out";
+        Some(Finding::warning(Kind::GsoBatchesRefused, cause, fix))
+    } else if counters.gso_tests_failed > 0 {
         let cause = format!(
-            "datagrams to {title} come when they leave alone, and not in trains: an offload on the \
-             way loses or garbles them, and PRP sends them one by one"
+            "datagrams to {title} come when they leave alone, and not in GSO batches: an offload \
+             on the path loses or garbles them, and PRP sends them one by one"
         );
         let fix = "`ethtool -K DEVICE tx-udp-segmentation off` here, `rx-udp-gro-forwarding off` \
                     and `rx-gro-list off` there, or a kernel other than 7.0 to 7.1.4";
-        Some(Finding::warning(Kind::TrainsLost, cause, fix))
+        Some(Finding::warning(Kind::GsoBatchesLost, cause, fix))
     } else {
         None
     })

@@ -129,7 +129,7 @@ mod tests {
         let status = json!({
             "dropped": { "bad_source": 2, "no_route": 0 },
             "devices": [{ "device": "eth0", "sent": 9, "overruns": 3, "dropped": 4 }],
-            "udp": { "strangers": 5, "trains_sent": 6, "too_short": 0 },
+            "udp": { "strangers": 5, "gso_batches_sent": 6, "too_short": 0 },
         });
         let found = of_status(&status);
         assert_eq!(found.len(), 1, "{found:?}");

@@ -1,5 +1,5 @@
-//! What a captured frame carries of PRP: one packet, or a train of them in a UDP datagram that has
-//! not been cut yet.
+//! What a captured frame carries of PRP: one packet, or a GSO batch of them in a UDP datagram that
+//! has not been cut yet.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -8,9 +8,9 @@ use std::ops::RangeInclusive;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use prp_proto::addr::{LinkAddr, MacAddr, UDP_PORTS};
 use prp_proto::hosts::Hosts;
-use prp_proto::wire::{ETHERNET_LEN, ETHERTYPE, Frame, FrameError, TrainTest, UDP_PORT};
+use prp_proto::wire::{ETHERNET_LEN, ETHERTYPE, Frame, FrameError, GsoProbe, UDP_PORT};
 
-use super::train::{datagrams, may_be_more};
+use super::gso_batch::{datagrams, may_be_more};
 
 /// Bytes before a packet that a node's own port hands on to a process: the IP address and the port
 /// that it came from (SPEC PRP-UDP-2).
@@ -60,8 +60,8 @@ pub(super) enum Ends {
 }
 
 impl Ends {
-    /// The carrier's name.
-    pub(super) const fn carrier(&self) -> &'static str {
+    /// The underlay's name.
+    pub(super) const fn underlay(&self) -> &'static str {
         match self {
             Self::Ethernet(..) => "ethernet",
             Self::Udp { .. } => "udp",
@@ -95,7 +95,7 @@ pub(super) enum Content<'a> {
     /// A packet of PRP, or why it is none.
     Packet(Result<Frame<'a>, FrameError>),
     /// A message between two devices.
-    TrainTest(TrainTest),
+    GsoProbe(GsoProbe),
 }
 
 /// A packet of a captured frame.
@@ -104,9 +104,9 @@ pub(super) struct DecodedPacket<'a> {
     pub(super) ends: Ends,
     /// Bytes of the frame that it has, or would have by itself.
     pub(super) bytes: usize,
-    /// Datagrams of the train in the same frame, 1 without a train. Unknown if only the first one
-    /// was captured.
-    pub(super) train: Option<usize>,
+    /// Datagrams of the GSO batch in the same frame, 1 without a GSO batch. Unknown if only the
+    /// first one was captured.
+    pub(super) gso_batch: Option<usize>,
     pub(super) content: Content<'a>,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn each(
     if u16::from_be_bytes([high, low]) == numbers.ethertype {
         let ends = Ends::Ethernet(MacAddr([g, h, i, j, k, l]), MacAddr([a, b, c, d, e, f]));
         let content = Content::Packet(Frame::parse(frame, numbers.ethertype));
-        return take(&DecodedPacket { ends, bytes: frame.len(), train: Some(1), content });
+        return take(&DecodedPacket { ends, bytes: frame.len(), gso_batch: Some(1), content });
     }
     let Some((from, to, payload)) = datagram(frame) else { return true };
     if !numbers.has(from.port()) || !numbers.has(to.port()) {
@@ -150,12 +150,12 @@ pub(super) fn each(
         None => (None, payload),
     };
     let ends = Ends::Udp { from, to, came_from };
-    let train = datagrams(payload);
-    let is_cut = captured < frame.len() && train.len() == 1 && may_be_more(payload);
-    let count = (!is_cut).then_some(train.len());
-    train.into_iter().all(|datagram| {
-        let content = match TrainTest::read(datagram).filter(|_| came_from.is_none()) {
-            Some(message) => Content::TrainTest(message),
+    let gso_batch = datagrams(payload);
+    let is_cut = captured < frame.len() && gso_batch.len() == 1 && may_be_more(payload);
+    let count = (!is_cut).then_some(gso_batch.len());
+    gso_batch.into_iter().all(|datagram| {
+        let content = match GsoProbe::read(datagram).filter(|_| came_from.is_none()) {
+            Some(message) => Content::GsoProbe(message),
             // From where it came decides nothing here.
             None => Content::Packet(Frame::parse_datagram(
                 LinkAddr::Ethernet(MacAddr([0; 6])),
@@ -163,7 +163,7 @@ pub(super) fn each(
             )),
         };
         let before = headers + if came_from.is_some() { HANDED_ON_LEN } else { 0 };
-        take(&DecodedPacket { ends, bytes: before + datagram.len(), train: count, content })
+        take(&DecodedPacket { ends, bytes: before + datagram.len(), gso_batch: count, content })
     })
 }
 

@@ -9,7 +9,7 @@ use prp_node::printable;
 use prp_proto::addr::Port;
 use prp_proto::hosts::Tag;
 use prp_proto::wire::{
-    Control, ETHERNET_LEN, Flags, Frame, LivenessBlock, NodeBlock, Part, SealedFrame, TrainTest,
+    Control, ETHERNET_LEN, Flags, Frame, GsoProbe, LivenessBlock, NodeBlock, Part, SealedFrame,
 };
 use serde::Serialize;
 
@@ -61,8 +61,8 @@ pub(super) enum PacketKind {
     Echo,
     /// What routers say to their neighbours
     Liveness,
-    /// What devices send over UDP to find out whether trains get through
-    TrainTest,
+    /// What devices send over UDP to find out whether GSO batches get through
+    GsoProbe,
     /// None of these
     Unknown,
 }
@@ -72,8 +72,8 @@ impl PacketKind {
     pub(super) fn of(content: &Content<'_>) -> Self {
         match content {
             Content::Packet(Ok(frame)) => Self::of_packet(frame),
-            Content::Packet(Err(_)) | Content::TrainTest(TrainTest::Malformed) => Self::Unknown,
-            Content::TrainTest(_) => Self::TrainTest,
+            Content::Packet(Err(_)) | Content::GsoProbe(GsoProbe::Malformed) => Self::Unknown,
+            Content::GsoProbe(_) => Self::GsoProbe,
         }
     }
 
@@ -125,11 +125,11 @@ struct PacketRow<'a> {
     time: f64,
     device: &'a str,
     vlan: Option<u16>,
-    carrier: &'static str,
+    underlay: &'static str,
     source_address: String,
     destination_address: String,
     bytes: usize,
-    train: Option<usize>,
+    gso_batch: Option<usize>,
     source_node: Option<u16>,
     source_port: Option<u16>,
     destination_node: Option<u16>,
@@ -222,7 +222,7 @@ impl Packet {
         let frame = match &packet.content {
             Content::Packet(Ok(frame)) => frame,
             Content::Packet(Err(why)) => return write!(text, "{ends} {bytes} bytes: {why}"),
-            Content::TrainTest(message) => return write!(text, "{ends} {message}"),
+            Content::GsoProbe(message) => return write!(text, "{ends} {message}"),
         };
         let is_datagram = matches!(ends, Ends::Udp { .. });
         // A frame has its addresses itself.
@@ -236,7 +236,7 @@ impl Packet {
             Some(protection) => write!(text, "{frame} | {protection}")?,
             None => write!(text, "{frame}")?,
         }
-        match packet.train {
+        match packet.gso_batch {
             None if is_datagram => write!(text, " | the first of {bytes} bytes"),
             _ => Ok(()),
         }
@@ -258,11 +258,11 @@ impl Packet {
             time: self.time.as_secs_f64(),
             device: &self.device,
             vlan: self.tag.vlan(),
-            carrier: packet.ends.carrier(),
+            underlay: packet.ends.underlay(),
             source_address,
             destination_address,
             bytes: packet.bytes,
-            train: packet.train,
+            gso_batch: packet.gso_batch,
             source_node: network.map(|n| n.src.number()),
             source_port: transport.map(|t| t.src_port.number()),
             destination_node: network.map(|n| n.dst.number()),

@@ -13,8 +13,8 @@ use crate::print::json;
 
 /// Print the line of a node, found by name or number.
 ///
-/// The line is in the form of prphosts: node number, ways to it (hardware address and device, or
-/// via which node), names, options. `self` and `localhost` stand for this machine.
+/// The line is in the form of prphosts: node number, next hops to it (hardware address and device,
+/// or via which node), names, options. `self` and `localhost` stand for this machine.
 #[derive(Debug, Args)]
 #[command(after_help = help("\
   prp hosts resolve gamma
@@ -37,7 +37,7 @@ pub(super) struct ResolveArgs {
 struct ResolvedLine<'a> {
     node: u16,
     names: Vec<&'a str>,
-    #[serde(rename = "ways")]
+    #[serde(rename = "next_hops")]
     hops: Vec<Hop<'a>>,
     mtu: Option<u32>,
     file: String,
@@ -140,11 +140,11 @@ self 2
             (&line["names"][0], &line["mtu"]),
             (&"epsilon".into(), &serde_json::Value::Null)
         );
-        assert_eq!(line["ways"][0]["via"], 2);
-        assert_eq!(line["ways"][1]["metric"], 20);
+        assert_eq!(line["next_hops"][0]["via"], 2);
+        assert_eq!(line["next_hops"][1]["metric"], 20);
         let text = resolved("1", true).expect("it is there");
         let line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(line["ways"][0]["mac"], "02:00:00:00:00:01");
-        assert_eq!(line["ways"][0]["device"], "eth0");
+        assert_eq!(line["next_hops"][0]["mac"], "02:00:00:00:00:01");
+        assert_eq!(line["next_hops"][0]["device"], "eth0");
     }
 }

@@ -6,7 +6,7 @@ use prp_model::fit::Model;
 const ALWAYS: [&str; 3] = [
     "contention: other messages on the same links and processors",
     "incast: many senders to one receiver, whose queues overflow",
-    "overlap: what a processor computes while a message is under way",
+    "overlap: what a processor computes while a message is in flight",
 ];
 
 /// What one model does not see, beside that.

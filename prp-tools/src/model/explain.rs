@@ -55,7 +55,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let terms = terms::of(&fit, &at);
     let total: f64 = terms.iter().map(|term| term.seconds).sum();
     let mut advice = advice::of(&fit, &at, &terms);
-    advice.extend(carriers(args, &fit, &at)?);
+    advice.extend(transports(args, &fit, &at)?);
     let share = |term: &Term| term.seconds / total;
     let title = format!("{} bytes by {}: {}", args.size, fit.model.name(), with_prefix(total, "s"));
     let row = |term: &Term| {
@@ -81,7 +81,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 /// What other transports of the same measurement take.
-fn carriers(args: &ExplainArgs, ours: &Fit, at: &Setting) -> Result<Vec<String>, Failure> {
+fn transports(args: &ExplainArgs, ours: &Fit, at: &Setting) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     let time = ours.predict(at).0.number();
     for (name, samples) in args.input.others()? {
@@ -91,7 +91,7 @@ fn carriers(args: &ExplainArgs, ours: &Fit, at: &Setting) -> Result<Vec<String>,
         let (quotient, word) =
             if other < time { (time / other, "less") } else { (other / time, "more") };
         lines.push(format!(
-            "another carrier: {name} takes {}, {quotient:.1} times {word}",
+            "another transport: {name} takes {}, {quotient:.1} times {word}",
             with_prefix(other, "s")
         ));
     }

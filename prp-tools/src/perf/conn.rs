@@ -19,7 +19,7 @@ const GLANCE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(super) enum Conn {
     Prp(PrpStream),
-    /// Nonblocking if it is to spin: a system call each time round, as there is no other way.
+    /// Nonblocking if it is to spin: a system call each time round, as nothing else makes it spin.
     Tcp {
         stream: TcpStream,
         spin: bool,
@@ -27,7 +27,7 @@ pub(super) enum Conn {
 }
 
 impl Conn {
-    /// `stream`, waiting in this way.
+    /// `stream`, which waits so.
     ///
     /// # Errors
     /// If an option cannot be set.

@@ -18,8 +18,8 @@ use super::transport::{Transport, WaitMode};
 use crate::argument::number;
 use crate::exit::{Code, Failure};
 
-/// Measure connections per second: one after another, each with a full handshake, a byte each way
-/// and an end.
+/// Measure connections per second: one after another, each with a full handshake, a byte in each
+/// direction and an end.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf connect beta --vs tcp

@@ -10,10 +10,10 @@ use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::hosts::{HopTarget, Tag, interface_name};
 use prp_sock::HostsFile;
 
-/// Nodes a way may lead over: as many as a frame can cross.
+/// Nodes a path may lead over: as many as a frame can cross.
 const MAX_VIA: usize = 15;
 
-/// The first step of the way to a node.
+/// The first step of the path to a node.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct FirstHop {
     /// This machine's device.
@@ -27,9 +27,9 @@ pub(super) struct FirstHop {
 }
 
 /// How frames to a node leave this machine.
-enum Way {
+enum NextHop {
     Ethernet(FirstHop),
-    /// To the address of the node itself, or of one on the way.
+    /// To the address of the node itself, or of one on the path.
     Udp {
         node: NodeId,
         addr: SocketAddr,
@@ -40,8 +40,8 @@ enum Way {
     },
 }
 
-impl Way {
-    /// The way to `node`.
+impl NextHop {
+    /// The path to `node`.
     ///
     /// # Errors
     /// `HostUnreachable` if prphosts has none.
@@ -62,7 +62,7 @@ impl Way {
                 None => break,
             }
         }
-        let message = format!("{}: no way to node {node}", printable_path(hosts.path()));
+        let message = format!("{}: no route to node {node}", printable_path(hosts.path()));
         Err(io::Error::new(io::ErrorKind::HostUnreachable, message))
     }
 }
@@ -71,17 +71,18 @@ impl FirstHop {
     /// The first step to `node`.
     ///
     /// # Errors
-    /// `HostUnreachable` if prphosts has no way there, and `Unsupported` if it is none of Ethernet.
+    /// `HostUnreachable` if prphosts has no route there, and `Unsupported` if it is none of
+    /// Ethernet.
     pub(super) fn toward(hosts: &HostsFile, node: NodeId) -> io::Result<Self> {
-        match Way::toward(hosts, node)? {
-            Way::Ethernet(hop) => Ok(hop),
-            Way::Udp { node, .. } => Err(not_ethernet(hosts, node, "over UDP")),
-            Way::Unix { node } => Err(not_ethernet(hosts, node, "by Unix sockets")),
+        match NextHop::toward(hosts, node)? {
+            NextHop::Ethernet(hop) => Ok(hop),
+            NextHop::Udp { node, .. } => Err(not_ethernet(hosts, node, "over UDP")),
+            NextHop::Unix { node } => Err(not_ethernet(hosts, node, "by Unix sockets")),
         }
     }
 }
 
-/// That raw frames do not get to `node`, which is reached in another way.
+/// That raw frames do not get to `node`, which is reached otherwise.
 fn not_ethernet(hosts: &HostsFile, node: NodeId, how: &str) -> io::Error {
     let file = printable_path(hosts.path());
     let message = format!("{file}: node {node} is reached {how}, and raw frames are for Ethernet");
@@ -91,13 +92,13 @@ fn not_ethernet(hosts: &HostsFile, node: NodeId, how: &str) -> io::Error {
 /// The device by which frames or datagrams to `node` leave.
 ///
 /// # Errors
-/// `HostUnreachable` if prphosts has no way there, `Unsupported` if no device is on it, and what
+/// `HostUnreachable` if prphosts has no route there, `Unsupported` if no device is on it, and what
 /// the kernel says to its address.
 pub(super) fn device_toward(hosts: &HostsFile, node: NodeId) -> io::Result<String> {
-    match Way::toward(hosts, node)? {
-        Way::Ethernet(hop) => Ok(hop.device),
-        Way::Udp { addr, .. } => device_to(addr),
-        Way::Unix { node } => Err(not_ethernet(hosts, node, "by Unix sockets")),
+    match NextHop::toward(hosts, node)? {
+        NextHop::Ethernet(hop) => Ok(hop.device),
+        NextHop::Udp { addr, .. } => device_to(addr),
+        NextHop::Unix { node } => Err(not_ethernet(hosts, node, "by Unix sockets")),
     }
 }
 
@@ -141,9 +142,9 @@ mod tests {
         let mac = MacAddr([2, 0, 0, 0, 0, 2]);
         let tag = Tag::new(7, 5);
         let direct = FirstHop { device: "eth1".into(), tag, mac, direct: true };
-        assert_eq!(toward(2).expect("a way"), direct);
-        assert_eq!(toward(4).expect("a way"), FirstHop { direct: false, ..direct });
-        assert_eq!(toward(9).expect_err("no way").kind(), io::ErrorKind::HostUnreachable);
+        assert_eq!(toward(2).expect("a path"), direct);
+        assert_eq!(toward(4).expect("a path"), FirstHop { direct: false, ..direct });
+        assert_eq!(toward(9).expect_err("no route").kind(), io::ErrorKind::HostUnreachable);
     }
 
     #[test]
@@ -151,9 +152,9 @@ mod tests {
         let hosts =
             hosts("1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth1 vlan=7\n3 udp:127.0.0.1\n");
         let toward = |n| device_toward(&hosts, NodeId::new(n).expect("a node"));
-        assert_eq!(toward(2).expect("a way"), "eth1");
+        assert_eq!(toward(2).expect("a path"), "eth1");
         assert_eq!(toward(3).expect("this machine"), "lo");
-        assert_eq!(toward(9).expect_err("no way").kind(), io::ErrorKind::HostUnreachable);
+        assert_eq!(toward(9).expect_err("no route").kind(), io::ErrorKind::HostUnreachable);
         let node = NodeId::new(3).expect("a node");
         let raw = FirstHop::toward(&hosts, node).expect_err("no frames");
         assert_eq!(raw.kind(), io::ErrorKind::Unsupported);

@@ -119,7 +119,7 @@ pub(super) fn watch<T>(
         };
         if let Err(e) = thread::Builder::new().spawn_scoped(scope, tell) {
             // The measurement goes on without.
-            notice(format_args!("nothing is told on the way: a thread: {e}"));
+            notice(format_args!("nothing is told meanwhile: a thread: {e}"));
         }
         let done = work();
         drop(stop);

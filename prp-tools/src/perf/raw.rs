@@ -245,7 +245,7 @@ impl RawLink {
             let mut frames = (gone..count).map(|i| [&headers[i][..], piece(i), &[], &[]]);
             let (n, lost) = self.socket.send(&mut frames)?;
             if n == 0 {
-                // A queue on the way is full; it empties at the rate of the link.
+                // A queue on the path is full; it empties at the rate of the link.
                 thread::yield_now();
             }
             gone += n;

@@ -105,7 +105,7 @@ impl PageFigure {
         Self { what, unit, path, ours: "prp", theirs }
     }
 
-    /// Of the UDP carrier, beside TCP with its offloads.
+    /// Of the UDP underlay, beside TCP with its offloads.
     const fn over_udp(what: &'static str, unit: &'static str, path: &'static str) -> Self {
         Self { ours: "prp_udp", ..Self::of(what, unit, path, "tcp") }
     }

@@ -59,7 +59,7 @@ mod tests {
         assert!(is_noisy(&[10.0, 9.0, 12.0]) && !is_noisy(&[10.0, 9.0, 11.0]));
     }
 
-    /// A machine that gets twice as slow half way through changes the figures, not their ratio.
+    /// A machine that gets twice as slow halfway through changes the figures, not their ratio.
     #[test]
     fn ratio__pairs_neighbours() {
         let (ours, theirs) = ([1.0, 1.0, 2.0, 2.0], [2.0, 2.0, 4.0, 4.0]);

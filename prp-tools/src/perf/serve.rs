@@ -85,7 +85,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<(), Failure> {
     let server = Server { hosts: path, tcp };
     loop {
         // While a client is served this thread does not wait: it would take frames for the others
-        // off the device, and be in their way.
+        // off the device, and hinder them.
         let (control, peer) = listener.accept().map_err(failed)?;
         if let Err(e) = server.session(&control) {
             notice(format_args!("{peer}: {e}"));
@@ -164,7 +164,7 @@ impl Server {
         Ok(Outcome { received, ..outcome })
     }
 
-    /// A listener for connections that wait in this way, and its port.
+    /// A listener for connections that wait so, and its port.
     fn prp_listener(&self, wait: WaitMode) -> io::Result<(PrpListener, u16)> {
         let listener = builder(&self.hosts, wait).bind(Port::CONTROL)?;
         let port = listener.local_addr()?.port.number();
@@ -185,7 +185,7 @@ impl Server {
     }
 }
 
-/// Streams that wait in this way.
+/// Streams that wait so.
 pub(super) fn builder(hosts: &Path, wait: WaitMode) -> Builder {
     let builder = Builder::new().hosts(hosts);
     match wait {
@@ -227,7 +227,7 @@ fn raw_work(link: &mut RawLink, work: &Work) -> io::Result<()> {
         Work::Echo { size, beside: 0 } => link.echo(size as usize),
         Work::Stream { streams: 1, send: None } => link.sink(),
         Work::Echo { .. } | Work::Stream { .. } | Work::Accept { .. } => {
-            Err(io::Error::other("raw frames know neither connections nor two ways at once"))
+            Err(io::Error::other("raw frames know neither connections nor two directions at once"))
         }
     }
 }

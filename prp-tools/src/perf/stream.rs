@@ -51,7 +51,7 @@ pub(crate) struct StreamArgs {
     #[arg(value_parser = number::<u32>(1..=4096))]
     streams: u32,
 
-    /// Send both ways at once; the figure is the sum
+    /// Send in both directions at once; the figure is the sum
     #[arg(long, conflicts_with = "reverse")]
     bidir: bool,
 
@@ -111,8 +111,8 @@ pub(super) fn run(args: &StreamArgs) -> Result<(), Failure> {
     let transports = common.transports();
     let is_plain = args.streams == 1 && !args.bidir && !args.reverse;
     if transports.contains(&Transport::Raw) && !is_plain {
-        let text =
-            "raw frames make one stream one way: no --vs raw with --streams, --bidir or --reverse";
+        let text = "raw frames make one stream in one direction: no --vs raw with --streams, \
+                    --bidir or --reverse";
         return Err(Failure::new(Code::Usage, text));
     }
     let session = Session::open(common)?;
@@ -234,7 +234,7 @@ fn transfer(
         // The thread that came last is here at once; others may wait for a processor.
         let begun = Instant::now();
         if !args.bidir {
-            // Not at once: a thread that waited to receive would be in the way of the one that
+            // Not at once: a thread that waited to receive would hinder the one that
             // sends.
             flow::source(conn, each, sent)?;
             flow::sink(conn, received, &mut chunk)?;
@@ -298,7 +298,7 @@ impl GoodputSum {
 fn table(args: &StreamArgs, results: &BTreeMap<Transport, Goodput>) -> Vec<String> {
     let streams = if args.streams == 1 { "stream" } else { "streams" };
     let directions = match (args.bidir, args.reverse) {
-        (true, _) => ", both ways",
+        (true, _) => ", in both directions",
         (_, true) => ", the server sends",
         _ => "",
     };

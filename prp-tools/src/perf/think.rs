@@ -17,7 +17,7 @@ const MOST: Duration = Duration::from_secs(1);
 /// than many a time to think.
 const SLACK: u64 = 1;
 
-/// A time that passes between an answer and the next message, and in which way.
+/// A time that passes between an answer and the next message, and how.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Think {
     /// How long, at least.

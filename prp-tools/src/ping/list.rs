@@ -39,7 +39,7 @@ struct Asked {
     path: Option<String>,
     sent: u64,
     times: Times,
-    /// On the way that the last answer took.
+    /// On the path that the last answer took.
     routers: Option<u8>,
     /// What another node has answered last, or why nothing could be sent.
     refusal: Option<String>,
@@ -149,7 +149,7 @@ impl Asked {
                 None
             }
             NodeKind::TimeExceeded => Some(format!("too many routers, at {from}")),
-            NodeKind::Unreachable => Some(format!("no way on from {from}")),
+            NodeKind::Unreachable => Some(format!("no route on from {from}")),
             NodeKind::TooBig => Some(format!("too big for a link of {from}")),
         };
     }
@@ -237,14 +237,14 @@ mod tests {
         reached.times.add(0.003);
         (reached.routers, reached.path) = (Some(0), Some("eth0".into()));
         let mut refused = asked(30, None);
-        refused.refusal = Some("no way on from 2 (beta)".into());
+        refused.refusal = Some("no route on from 2 (beta)".into());
         let silent = asked(4, None);
         assert_eq!(
             lines(&[reached, refused, silent]),
             [
                 "Node  Name  Path        Routers  Sent  Answered  Min ms  Mean ms  Max ms  State",
                 "   2  beta  eth0              0     3         2   1.000    2.000   3.000  reached",
-                "  30  -     eth0 via 2        -     3         0       -        -       -  no way on from 2 (beta)",
+                "  30  -     eth0 via 2        -     3         0       -        -       -  no route on from 2 (beta)",
                 "   4  -     eth0 via 2        -     3         0       -        -       -  no answer",
             ]
         );

@@ -230,9 +230,9 @@ impl Tally {
             return Err(Failure::new(Code::Unreachable, format!("{name}: cannot be reached")));
         }
         let question = if self.is_udp {
-            "does prp-routed, or a program that uses PRP, run there, and prp-routed on the way?"
+            "does prp-routed, or a program that uses PRP, run there, and prp-routed on the path?"
         } else {
-            "does prp-routed run there and on the way?"
+            "does prp-routed run there and on the path?"
         };
         let text = format!("{name}: no answer; {question}");
         Err(Failure::new(Code::TimedOut, text))

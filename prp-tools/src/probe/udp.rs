@@ -38,7 +38,7 @@ impl UdpProbe {
         let Some(&(_, best)) = addrs.first() else { return Ok(None) };
         let own: Vec<_> = addrs.iter().map(|(own, _)| *own).collect();
         let mut device = UdpDevice::open(&own, false, hosts.udp_peers())?;
-        device.test_trains_freely();
+        device.test_gso_freely();
         claims.set_udp_offset(device.offset());
         let mut owners = UdpOwners::new(local)?;
         // A router has the first one alone.
@@ -52,7 +52,7 @@ impl UdpProbe {
         Ok(Some((Self { device, node_ports, owners, seek_at }, seen)))
     }
 
-    /// Sends datagrams to `to`, as a train if there are several of one size.
+    /// Sends datagrams to `to`, as a GSO batch if there are several of one size.
     pub(super) fn send(&mut self, to: LinkAddr, datagrams: &[Vec<u8>]) -> Sent {
         self.device.send(&mut datagrams.iter().map(|bytes| (to, [&bytes[..], &[], &[], &[]])))
     }

@@ -70,7 +70,7 @@ pub(crate) struct Connection {
     pub(crate) send_queue: u64,
     pub(crate) reliability: String,
     /// `ethernet`, or `udp`.
-    pub(crate) carrier: String,
+    pub(crate) underlay: String,
     pub(crate) device: String,
     pub(crate) congestion: String,
     /// Payload bytes of the largest segment that is sent now, and of the largest one that both ends
@@ -236,7 +236,7 @@ impl Connection {
             receive_queue: number("receive_queue")?,
             send_queue: number("send_queue")?,
             reliability: text("reliability")?,
-            carrier: text("carrier")?,
+            underlay: text("underlay")?,
             device: text("device")?,
             congestion: text("congestion")?,
             mss: number("mss")?,

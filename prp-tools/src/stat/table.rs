@@ -15,7 +15,7 @@ const COLUMNS: [(&str, bool); 11] = [
     ("Window", true),
     ("Retrans", true),
     ("Policy", false),
-    ("Carrier", false),
+    ("Underlay", false),
     ("Process", false),
 ];
 
@@ -79,7 +79,7 @@ fn row(connection: &Connection, process: &Process, names: &Names) -> Row {
         c.congestion_window.to_string(),
         c.counter("retransmitted").to_string(),
         c.reliability.clone(),
-        c.carrier.clone(),
+        c.underlay.clone(),
         owner(process),
     ]
 }
@@ -161,7 +161,7 @@ pub(crate) mod tests {
             receive_queue: 0,
             send_queue: 1484,
             reliability: "selective-repeat".into(),
-            carrier: "ethernet".into(),
+            underlay: "ethernet".into(),
             device: "eth0".into(),
             congestion: "delay".into(),
             mss: 1484,
@@ -201,7 +201,7 @@ pub(crate) mod tests {
     fn lines__have_columns_of_their_contents_width() {
         let shown = lines(&snapshot(), true, false, false).join("\n");
         let expected = "\
-State   Recv-Q  Send-Q  Local    Peer    RTT ms  Window  Retrans  Policy            Carrier   Process
+State   Recv-Q  Send-Q  Local    Peer    RTT ms  Window  Retrans  Policy            Underlay  Process
 LISTEN       2    4096  1:80     *                                                            prp(42)
 ESTAB        0    1484  1:61000  2:7000   0.120   65536        3  selective-repeat  ethernet  prp(42)";
         assert_eq!(shown, expected);

@@ -1,4 +1,4 @@
-//! `leaver ADDR HOW`: connects to ADDR and exits in one of these ways. The test checks the exit
+//! `leaver ADDR HOW`: connects to ADDR and exits as HOW says. The test checks the exit
 //! status and what the peer receives.
 //!
 //! | how | what it does |

@@ -45,7 +45,7 @@ fn run() -> io::Result<()> {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 (index < streams.len() * rounds).then(|| (index, &streams[index % streams.len()]))
             } {
-                // The previous message may still be on its way.
+                // The previous message may still be in transit.
                 let stream = stream.lock().map_err(|_| io::Error::other("panic"))?;
                 round_trip(&stream, at as u64, bytes)?;
             }

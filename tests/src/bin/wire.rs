@@ -98,7 +98,7 @@ fn publish(path: &Path, settings: &str, links: &[Link]) -> io::Result<()> {
     let mut text = format!("{}\n", settings.trim_end());
     for (number, link) in links.iter().enumerate() {
         for (direction, counters) in link.counters().into_iter().enumerate() {
-            text.push_str(&format!("link={} way={} {counters}\n", number + 1, direction + 1));
+            text.push_str(&format!("link={} direction={} {counters}\n", number + 1, direction + 1));
         }
     }
     let new = path.with_extension("new");

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use crate::seed::{Dice, generator};
 
-/// Longest delay of a link. Frames under way are kept in memory.
+/// Longest delay of a link. Frames in flight are kept in memory.
 const MAX: Duration = Duration::from_secs(10);
 
-/// The delay of a link in both directions: `25us`, or `25us/1ms` for one of its own each way.
+/// The delay of a link in both directions: `25us`, or `25us/1ms` for one of its own in each
+/// direction.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub struct BothWays(pub [Duration; 2]);
+pub struct BothDirections(pub [Duration; 2]);
 
-impl FromStr for BothWays {
+impl FromStr for BothDirections {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -32,13 +33,13 @@ fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// The delay of one direction, and the frames that are under way. They keep their order.
+/// The delay of one direction, and the frames that are in flight. They keep their order.
 #[derive(Debug)]
 pub struct DelayLine {
     fixed: Duration,
     jitter: Duration,
     dice: Dice,
-    under_way: VecDeque<(Instant, Vec<u8>)>,
+    in_flight: VecDeque<(Instant, Vec<u8>)>,
 }
 
 impl DelayLine {
@@ -48,7 +49,7 @@ impl DelayLine {
             fixed: Duration::ZERO,
             jitter: Duration::ZERO,
             dice: generator(seed),
-            under_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
         }
     }
 
@@ -61,20 +62,20 @@ impl DelayLine {
     pub fn push(&mut self, frame: Vec<u8>, now: Instant) {
         let part = f64::from(self.dice.number()) / f64::from(u32::MAX);
         let due = now + self.fixed + self.jitter.mul_f64(part);
-        let due = self.under_way.back().map_or(due, |&(last, _)| due.max(last));
-        self.under_way.push_back((due, frame));
+        let due = self.in_flight.back().map_or(due, |&(last, _)| due.max(last));
+        self.in_flight.push_back((due, frame));
     }
 
     /// Moves the frames that have arrived at `now` to `out`.
     pub fn release(&mut self, now: Instant, out: &mut Vec<Vec<u8>>) {
-        while let Some((_, frame)) = self.under_way.pop_front_if(|(due, _)| *due <= now) {
+        while let Some((_, frame)) = self.in_flight.pop_front_if(|(due, _)| *due <= now) {
             out.push(frame);
         }
     }
 
     /// The time at which the next frame arrives.
     pub fn next(&self) -> Option<Instant> {
-        self.under_way.front().map(|&(due, _)| due)
+        self.in_flight.front().map(|&(due, _)| due)
     }
 }
 
@@ -85,10 +86,10 @@ mod tests {
     const US: Duration = Duration::from_micros(1);
 
     #[test]
-    fn both_ways__from_text() {
-        let parse = str::parse::<BothWays>;
-        assert_eq!(parse("25us"), Ok(BothWays([25 * US, 25 * US])));
-        assert_eq!(parse("0.5ms/2s"), Ok(BothWays([500 * US, 2_000_000 * US])));
+    fn both_directions__from_text() {
+        let parse = str::parse::<BothDirections>;
+        assert_eq!(parse("25us"), Ok(BothDirections([25 * US, 25 * US])));
+        assert_eq!(parse("0.5ms/2s"), Ok(BothDirections([500 * US, 2_000_000 * US])));
         for text in ["", "25", "us", "-1us", "11s", "nans", "1us/", "1us/2us/3us"] {
             assert!(parse(text).is_err(), "{text}");
         }
@@ -116,7 +117,7 @@ mod tests {
         let mut dues = Vec::new();
         for n in 0..200 {
             line.push(vec![n], start + u32::from(n) * US);
-            dues.push(line.under_way.back().expect("a frame").0);
+            dues.push(line.in_flight.back().expect("a frame").0);
         }
         line.set(Duration::ZERO, Duration::ZERO);
         line.push(vec![200], start + 200 * US);

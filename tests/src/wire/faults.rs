@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::BothWays;
+use super::BothDirections;
 
 /// The probability of a fault: `n` of 2^32.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
@@ -48,9 +48,9 @@ pub struct Settings {
     /// The probabilities.
     pub faults: Faults,
     /// The time that every frame takes.
-    pub delay: BothWays,
+    pub delay: BothDirections,
     /// What it takes more at most, at random.
-    pub jitter: BothWays,
+    pub jitter: BothDirections,
     /// The seed of random numbers.
     pub seed: u64,
 }

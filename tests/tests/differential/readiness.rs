@@ -152,7 +152,7 @@ pub(crate) fn readiness__of_an_end_that_reads_no_more<S: Stack>(scene: &mut Scen
     scene.observe("reads no more", &watch);
     scene.observe("the other end then", &theirs);
     scene.note("client ends, too", client.shutdown(Shutdown::Write));
-    scene.observe("ended both ways", &watch);
+    scene.observe("ended in both directions", &watch);
     until(&server, EpollFlags::EPOLLRDHUP);
     scene.observe("the other end at last", &theirs);
 }
@@ -161,8 +161,8 @@ pub(crate) fn readiness__of_a_shutdown_in_both_directions<S: Stack>(scene: &mut 
     let (client, server) = scene.pair();
     let watch = Watch::new(&client);
     scene.observe("fresh", &watch);
-    scene.note("client ends both ways", client.shutdown(Shutdown::Both));
-    scene.observe("ended both ways", &watch);
+    scene.note("client ends in both directions", client.shutdown(Shutdown::Both));
+    scene.observe("ended in both directions", &watch);
     until(&server, EpollFlags::EPOLLRDHUP);
     scene.write("server writes", &server, b"unwanted");
     until(&server, EpollFlags::EPOLLERR);
@@ -214,7 +214,7 @@ pub(crate) fn readiness__of_a_peer_that_is_gone<S: Stack>(scene: &mut Scene<S>) 
     scene.observe("the error was taken", &watch);
 }
 
-/// Writes until a write would block. Data on their way leave room when they have reached the peer,
+/// Writes until a write would block. Data in transit leave room when they have reached the peer,
 /// so it tries again.
 fn fill_up(stream: &impl Stream) -> usize {
     let (mut written, mut quiet) = (0, 0);

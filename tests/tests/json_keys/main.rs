@@ -98,13 +98,14 @@ fn commands() -> BTreeSet<String> {
 
 fn json__keys_are_those_of_the_book() {
     let mut printed = Printed::default();
-    let of_carrier = |carrier| {
+    let of_underlay = |underlay| {
         let mut printed = Printed::default();
-        of_nodes(&Topology::up("pair", ["--carrier", carrier]), &mut printed);
+        of_nodes(&Topology::up("pair", ["--underlay", underlay]), &mut printed);
         printed
     };
     std::thread::scope(|scope| {
-        let threads = ["ethernet", "udp"].map(|carrier| scope.spawn(move || of_carrier(carrier)));
+        let threads =
+            ["ethernet", "udp"].map(|underlay| scope.spawn(move || of_underlay(underlay)));
         of_models(&mut printed);
         of_keys(&mut printed);
         for thread in threads {

@@ -21,7 +21,7 @@ pub(crate) fn flow__comes_by_tcx_rx_whole_and_in_order() {
     assert!(link.service(Duration::ZERO).is_some());
     assert_eq!(link.pass(FLOW), 0, "not before it is known for one");
     assert_eq!(link.calls(), 1, "nobody is called twice");
-    // The path is opened while frames are on their way.
+    // The path is opened while frames are in transit.
     link.send(BATCH);
     assert!(link.service(WITHIN).is_some());
     link.send(BATCH);
@@ -33,7 +33,7 @@ pub(crate) fn flow__comes_by_tcx_rx_whole_and_in_order() {
     assert_eq!(link.pass(BATCH), BATCH);
 }
 
-/// Random steps of a thread that polls and one that sends, with at most as many frames on their way
+/// Random steps of a thread that polls and one that sends, with at most as many frames in transit
 /// as the socket's ring holds.
 pub(crate) fn frames__stay_in_order_however_it_is_armed() {
     let mut dice = seed::generator(seed::of("frames__stay_in_order_however_it_is_armed"));
@@ -58,7 +58,7 @@ pub(crate) fn frames__stay_in_order_however_it_is_armed() {
     }
     link.receive_all();
     let (count, sent) = (link.to.take_tcx_rx(), u64::from(link.sent - first));
-    assert!(count > sent / 10 && count < sent - sent / 10, "{count} of {sent}: both ways");
+    assert!(count > sent / 10 && count < sent - sent / 10, "{count} of {sent}: by both");
 }
 
 /// The polling threads have received nothing since they enabled it.

@@ -107,7 +107,7 @@ pub(crate) fn sleeper__gets_every_frame_once_and_in_order() {
     });
     let by_tcx_rx = to.take_tcx_rx();
     println!("{by_tcx_rx} frames by the tcx receive path, {sleeps} sleeps");
-    assert!(by_tcx_rx > 0 && by_tcx_rx < u64::from(FRAMES) && sleeps > 0, "both ways");
+    assert!(by_tcx_rx > 0 && by_tcx_rx < u64::from(FRAMES) && sleeps > 0, "by both");
     assert_eq!(doubled, 0, "frames that came twice");
     let more = to.receive_frames(64, &mut next(address, &mut received)).expect("they can be had");
     assert_eq!(more.frames, 0);

@@ -128,7 +128,7 @@ impl Harness {
                 config,
                 |_| true,
             )
-            .expect("the way is there");
+            .expect("the path is there");
         harness.settle();
         let far = harness.target.accept(harness.now, service).expect("nothing was lost");
         harness.service = Some(service);
@@ -163,7 +163,7 @@ impl Harness {
         self.target.handle_packet(self.now, DeviceId(0), ethernet_source(bytes), bytes, sink);
     }
 
-    /// Exchanges frames until none is under way.
+    /// Exchanges frames until none is in flight.
     pub(super) fn settle(&mut self) {
         loop {
             for endpoint in [&mut self.friend, &mut self.target] {

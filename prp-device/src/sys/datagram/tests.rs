@@ -1,4 +1,4 @@
-//! What the kernel is given for a train.
+//! What the kernel is given for a GSO batch.
 
 use super::*;
 

@@ -2,15 +2,15 @@ use super::*;
 
 const PEER: UdpPeer = UdpPeer(3);
 const SIZE: usize = 1472;
-const PROBES: (usize, usize) = (TrainTest::MAX_PROBES, SIZE);
+const PROBES: (usize, usize) = (GsoProbe::MAX_PROBES, SIZE);
 /// What pays for a test.
-const PRICE: usize = 2 * TrainTest::MAX_PROBES * SIZE * BYTES_FOR_EACH_TESTED as usize;
+const PRICE: usize = 2 * GsoProbe::MAX_PROBES * SIZE * BYTES_FOR_EACH_TESTED as usize;
 const ALL: u16 = 0xffff;
-/// All that left alone, and the first of the train.
+/// All that left alone, and the first of the GSO batch.
 const FIRST_ONLY: u16 = 0xff01;
 
 /// Time goes on by `time`; a test is due then, and `came` is what the neighbour says. Whether
-/// trains may be sent after that.
+/// GSO batches may be sent after that.
 fn test(offload: &mut Offload, now: &mut Instant, time: Duration, came: u16) -> bool {
     *now += time;
     offload.note_sent(PEER, PRICE);
@@ -26,7 +26,7 @@ fn test(offload: &mut Offload, now: &mut Instant, time: Duration, came: u16) -> 
 }
 
 #[test]
-fn is_on__once_all_of_a_train_have_come() {
+fn is_on__once_all_of_a_gso_batch_have_come() {
     let (mut offload, mut now) = (Offload::default(), Instant::now());
     assert!(!offload.is_on(PEER, now));
     assert!(test(&mut offload, &mut now, Duration::ZERO, ALL));
@@ -39,7 +39,7 @@ fn is_on__once_all_of_a_train_have_come() {
 }
 
 #[test]
-fn is_on__not_where_trains_are_lost_and_single_datagrams_are_not() {
+fn is_on__not_where_gso_batches_are_lost_and_single_datagrams_are_not() {
     let (mut offload, mut now) = (Offload::default(), Instant::now());
     let begun = now;
     assert!(test(&mut offload, &mut now, Duration::ZERO, ALL));
@@ -48,7 +48,7 @@ fn is_on__not_where_trains_are_lost_and_single_datagrams_are_not() {
     assert!(!test(&mut offload, &mut now, Duration::ZERO, FIRST_ONLY));
     assert!(now - lost < Duration::from_secs(1));
     assert_eq!(offload.outcomes(), Outcomes { failed: 2, withdrawn: 1 });
-    // Expect: no test for a while, and then another one, which trains have to pass first.
+    // Expect: no test for a while, and then another one, which GSO batches have to pass first.
     now += REST - Duration::from_secs(1);
     assert!(!offload.is_on(PEER, now));
     assert_eq!(offload.start_test(PEER, PROBES, now), None);
@@ -89,7 +89,7 @@ fn start_test__takes_a_small_part_of_what_is_sent() {
     offload.note_sent(PEER, 100 * PRICE);
     // Expect: few tests, however much was sent before. Those of short datagrams cost little.
     for size in [SIZE, 64, SIZE] {
-        let probes = (TrainTest::MAX_PROBES, size);
+        let probes = (GsoProbe::MAX_PROBES, size);
         let id = offload.start_test(PEER, probes, now).expect("it is paid for");
         offload.note_report(PEER, id, ALL, now);
         now += TEST_EVERY;
@@ -98,7 +98,7 @@ fn start_test__takes_a_small_part_of_what_is_sent() {
     assert_eq!(offload.start_test(PEER, PROBES, now), None);
 }
 
-/// Little is sent while trains are lost.
+/// Little is sent while GSO batches are lost.
 #[test]
 fn start_test__the_one_after_a_failure_costs_nothing() {
     let (mut offload, mut now) = (Offload::default(), Instant::now());
@@ -107,7 +107,7 @@ fn start_test__the_one_after_a_failure_costs_nothing() {
     offload.note_report(PEER, id, FIRST_ONLY, now);
     now += GRACE;
     offload.is_on(PEER, now);
-    let id = offload.start_test(PEER, PROBES, now).expect("trains are lost");
+    let id = offload.start_test(PEER, PROBES, now).expect("GSO batches are lost");
     offload.note_report(PEER, id, FIRST_ONLY, now);
     now += GRACE;
     offload.is_on(PEER, now);

@@ -28,8 +28,8 @@ fn graph__has_every_process_block_and_message() {
     assert_eq!((count(&document, "circle"), count(&document, "rect")), (5, 7));
 }
 
-/// Figure 1: processors 2 and 3 send and receive. No arrow goes back, or through a block on its
-/// way.
+/// Figure 1: processors 2 and 3 send and receive. No arrow goes back, or through a
+/// block.
 #[test]
 fn graph__arrows_go_from_one_column_to_the_next() {
     let text = include_str!("../../../graphs/figure-1.toml");

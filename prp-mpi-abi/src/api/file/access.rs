@@ -216,7 +216,7 @@ pub(crate) fn end_split(fh: Handle, status: Ptr<Status>) -> Outcome {
             put_status(status, &ending);
             Ok(())
         }
-        None => Err(file.failure(fh, Class::Io, format!("no {name}_begin is under way"))),
+        None => Err(file.failure(fh, Class::Io, format!("no {name}_begin is in progress"))),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use prp_mpi::datatype::{Class as Kind, Datatype};
-use prp_mpi::engine::{Access, Action};
+use prp_mpi::exchange::{Access, Action};
 use prp_mpi::operation::Operation;
 use prp_mpi::process::report::Waiting;
 use prp_mpi::sys::memory::Region;
@@ -23,7 +23,7 @@ pub(super) fn open(file: &OpenFile, start: u64) -> Outcome {
         let mut memory = Region::owned(LEN.into());
         memory.write(0, &start.to_le_bytes());
         let process = process()?;
-        process.engine().open_window(file.comm.messages(), memory);
+        process.exchange().open_window(file.comm.messages(), memory);
         // Where no thread can be had, others wait until this rank waits, too.
         let _ = process.serve_windows();
     }
@@ -33,7 +33,7 @@ pub(super) fn open(file: &OpenFile, start: u64) -> Outcome {
 /// No rank asks for it any more.
 pub(super) fn close(file: &OpenFile) -> Outcome {
     if file.is_first() {
-        process()?.engine().close_window(file.comm.messages());
+        process()?.exchange().close_window(file.comm.messages());
     }
     Ok(())
 }
@@ -50,10 +50,10 @@ impl OpenFile {
         let before = Region::owned(LEN.into());
         let (to, context) = (self.comm.group[0], self.comm.messages());
         let request = {
-            let mut engine = process.engine();
-            let request = engine.begin_parts(1);
+            let mut exchange = process.exchange();
+            let request = exchange.begin_parts(1);
             let (what, into) = ((Action::Fetch, &access), (before.clone(), 0));
-            engine.fetch(to, context, what, data, into, request);
+            exchange.fetch(to, context, what, data, into, request);
             request
         };
         let what = || {
@@ -62,7 +62,7 @@ impl OpenFile {
             waiting.peer = Some(to);
             waiting
         };
-        process.wait(&what, |engine| engine.take(request));
+        process.wait(&what, |exchange| exchange.take(request));
         let bytes = before.to_vec();
         Ok(u64::from_le_bytes(std::array::from_fn(|i| bytes[i])))
     }

@@ -61,7 +61,7 @@ fn make(
             process.complete(|| region.span());
         }
         process.settle(|| 0..0);
-        made.start(&mut process.engine());
+        made.start(&mut process.exchange());
         Ok(Req::Partitioned(made.clone()))
     };
     request.put(REQUESTS.add(Req::Persistent(Arc::new(start), None)));
@@ -116,15 +116,15 @@ fn send_parts(request: Handle, parts: impl IntoIterator<Item = c_int>) -> Outcom
     };
     let process = process()?;
     process.settle(|| 0..usize::MAX);
-    let mut engine = process.engine();
+    let mut exchange = process.exchange();
     for part in parts {
-        if !usize::try_from(part).is_ok_and(|part| own.send_part(&mut engine, part)) {
+        if !usize::try_from(part).is_ok_and(|part| own.send_part(&mut exchange, part)) {
             let text = format!("no part {part} to send, or it was ready before");
             return Err(Failure::of_held(Class::Arg, &own.of, text));
         }
     }
     // Another thread may wait for the message.
-    engine.note_change();
+    exchange.note_change();
     Ok(())
 }
 
@@ -147,8 +147,8 @@ pub(crate) fn parrived(request: Handle, partition: c_int, flag: Ptr<c_int>) -> O
     };
     let part = usize::try_from(partition).unwrap_or(usize::MAX);
     let mut known = None;
-    process()?.try_now(|engine| {
-        known = own.has_arrived(engine, part);
+    process()?.try_now(|exchange| {
+        known = own.has_arrived(exchange, part);
         (known != Some(false)).then_some(())
     });
     match known {

@@ -23,7 +23,7 @@ pub(crate) fn probe(from: c_int, tag: c_int, comm: Handle, status: Ptr<Status>) 
     }
     let detail = part.detail(true);
     let (_, ending) =
-        process()?.wait(&|| waiting(&part.of.comm, detail), |engine| engine.probe(&pattern));
+        process()?.wait(&|| waiting(&part.of.comm, detail), |exchange| exchange.probe(&pattern));
     put_status(status, &ending);
     Ok(())
 }
@@ -39,7 +39,7 @@ pub(crate) fn iprobe(
     let found = if from == PROC_NULL {
         Some(NOBODY)
     } else {
-        process()?.try_now(|engine| engine.probe(&pattern)).map(|(_, ending)| ending)
+        process()?.try_now(|exchange| exchange.probe(&pattern)).map(|(_, ending)| ending)
     };
     flag.put(found.is_some().into());
     if let Some(ending) = found {
@@ -62,8 +62,8 @@ pub(crate) fn mprobe(
         return Ok(());
     }
     let detail = part.detail(true);
-    let (id, ending) = process()?.wait(&|| waiting(&part.of.comm, detail), |engine| {
-        engine.probe(&pattern).inspect(|(id, _)| engine.reserve(*id))
+    let (id, ending) = process()?.wait(&|| waiting(&part.of.comm, detail), |exchange| {
+        exchange.probe(&pattern).inspect(|(id, _)| exchange.reserve(*id))
     });
     message.put(MESSAGES.add(Message { id, comm: part.of }));
     put_status(status, &ending);
@@ -85,8 +85,8 @@ pub(crate) fn improbe(
         put_status(status, &NOBODY);
         return Ok(());
     }
-    let found =
-        process()?.try_now(|engine| engine.probe(&pattern).inspect(|(id, _)| engine.reserve(*id)));
+    let found = process()?
+        .try_now(|exchange| exchange.probe(&pattern).inspect(|(id, _)| exchange.reserve(*id)));
     flag.put(found.is_some().into());
     if let Some((id, ending)) = found {
         message.put(MESSAGES.add(Message { id, comm: part.of }));
@@ -122,7 +122,7 @@ fn receive_message(
     };
     let process = process()?;
     process.complete(|| region.span());
-    let id = process.engine().receive_message(found.id, region);
+    let id = process.exchange().receive_message(found.id, region);
     Ok(Req::Active(id, found.comm, detail))
 }
 
@@ -135,7 +135,8 @@ pub(crate) fn mrecv(
 ) -> Outcome {
     let ending = match receive_message(buf, count, datatype, message)? {
         Req::Active(id, of, detail) => {
-            let ending = process()?.wait(&|| waiting(&of.comm, detail), |engine| engine.take(id));
+            let ending =
+                process()?.wait(&|| waiting(&of.comm, detail), |exchange| exchange.take(id));
             put_status(status, &ending);
             return check(ending, &of).map(drop);
         }

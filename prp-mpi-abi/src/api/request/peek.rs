@@ -37,7 +37,7 @@ pub(crate) fn request_get_status(
     match active {
         Some(Req::Done(ending)) => put_status(status, &ending),
         Some(Req::Active(id, ..)) => {
-            let ending = process()?.engine().peek(id).unwrap_or(Ending::EMPTY);
+            let ending = process()?.exchange().peek(id).unwrap_or(Ending::EMPTY);
             put_status(status, &ending);
         }
         Some(Req::Generalized(own)) => {

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::{c_char, c_int};
 
 use prp_mpi::control::environment::{COLLECTIVES, EARLY_RELEASE, HANG_SECONDS, LEAKS};
-use prp_mpi::engine::{HELD, HELD_MESSAGES};
+use prp_mpi::exchange::{HELD, HELD_MESSAGES};
 
 use super::{BASIC, Error, OF_NOTHING, Told, at, put_index, put_string};
 use crate::object::Handle;

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use prp_mpi::engine::Engine;
+use prp_mpi::exchange::Exchange;
 
 use super::{BASIC, Error, OF_NOTHING, Told, at, put_index, put_string};
 use crate::api::environment::process;
@@ -20,7 +20,7 @@ const ALL_HANDLES: Handle = Handle(1);
 
 /// Where the number comes from.
 enum Source {
-    Engine(fn(&Engine) -> u64),
+    Exchange(fn(&Exchange) -> u64),
     Library(fn() -> usize),
 }
 
@@ -37,19 +37,19 @@ const ALL: [Variable; 10] = [
         name: "prp_mpi_unexpected_messages",
         about: "Messages that have come before a receive was posted for them.",
         class: LEVEL,
-        source: Source::Engine(|engine| engine.unexpected_len() as u64),
+        source: Source::Exchange(|exchange| exchange.unexpected_len() as u64),
     },
     Variable {
         name: "prp_mpi_posted_receives",
         about: "Receives whose messages have not come.",
         class: LEVEL,
-        source: Source::Engine(|engine| engine.posted().count() as u64),
+        source: Source::Exchange(|exchange| exchange.posted().count() as u64),
     },
     Variable {
         name: "prp_mpi_pending_operations",
         about: "Operations that have begun and are not done.",
         class: LEVEL,
-        source: Source::Engine(|engine| engine.pending() as u64),
+        source: Source::Exchange(|exchange| exchange.pending() as u64),
     },
     Variable {
         name: "prp_mpi_requests",
@@ -79,19 +79,19 @@ const ALL: [Variable; 10] = [
         name: "prp_mpi_bytes_straight",
         about: "Bytes that have come straight into the buffer of a receive.",
         class: AGGREGATE,
-        source: Source::Engine(|engine| engine.copies().straight),
+        source: Source::Exchange(|exchange| exchange.copies().straight),
     },
     Variable {
         name: "prp_mpi_bytes_staged",
-        about: "Bytes that have come to the buffer of a receive by way of a copy.",
+        about: "Bytes that have come to the buffer of a receive through a copy.",
         class: AGGREGATE,
-        source: Source::Engine(|engine| engine.copies().staged),
+        source: Source::Exchange(|exchange| exchange.copies().staged),
     },
     Variable {
         name: "prp_mpi_bytes_held",
         about: "Bytes that have come before a receive was posted for them, or for a window.",
         class: AGGREGATE,
-        source: Source::Engine(|engine| engine.copies().held),
+        source: Source::Exchange(|exchange| exchange.copies().held),
     },
 ];
 
@@ -213,7 +213,7 @@ pub(crate) fn t_pvar_read(session: Handle, handle: Handle, value: Address) -> To
     let number = match variable(session, handle)?.source {
         Source::Library(read) => read() as u64,
         // Before MPI begins there is nothing to count.
-        Source::Engine(read) => process().map_or(0, |process| read(&process.engine())),
+        Source::Exchange(read) => process().map_or(0, |process| read(&process.exchange())),
     };
     value.cast().put(number);
     Ok(())

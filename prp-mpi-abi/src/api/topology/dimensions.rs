@@ -36,7 +36,7 @@ fn closest(ranks: u32, count: usize) -> Vec<u32> {
     search.best.unwrap_or_default()
 }
 
-/// A search through the ways to write a number as a product.
+/// A search through the products that make a number.
 struct Search {
     /// Those of the number, in rising order.
     divisors: Vec<u32>,

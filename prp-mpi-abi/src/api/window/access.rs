@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use prp_mpi::datatype::{Class as Kind, Datatype};
-use prp_mpi::engine::{Access, Action};
+use prp_mpi::exchange::{Access, Action};
 use prp_mpi::operation::Operation;
 use prp_mpi::request::{RequestId, Status as Ending};
 use prp_mpi::sys::memory::Region;
@@ -166,7 +166,7 @@ impl Call {
         let count = if size == 0 { 0 } else { target.count };
         let each = (PIECE / size.max(1)).max(1);
         let (to, context) = (self.window.comm.group[target.rank], self.window.context());
-        let request = process.engine().begin_parts(count.div_ceil(each));
+        let request = process.exchange().begin_parts(count.div_ceil(each));
         for first in (0..count).step_by(each) {
             let count = each.min(count - first);
             let bytes = first * size..(first + count) * size;
@@ -178,12 +178,12 @@ impl Call {
             };
             let piece = if data.is_empty() { Region::owned(0) } else { data.packed(bytes.clone()) };
             {
-                let mut engine = process.engine();
+                let mut exchange = process.exchange();
                 match old {
-                    None => engine.update(to, context, &access, piece, request),
+                    None => exchange.update(to, context, &access, piece, request),
                     Some(old) => {
                         let (what, into) = ((Action::Fetch, &access), (old.clone(), bytes.start));
-                        engine.fetch(to, context, what, piece, into, request);
+                        exchange.fetch(to, context, what, piece, into, request);
                     }
                 }
             }
@@ -195,7 +195,7 @@ impl Call {
     /// No call asks for the end of what was begun: a flush or the end of the epoch waits for it.
     fn forget(begun: Option<RequestId>) -> Outcome {
         if let Some(request) = begun {
-            process()?.engine().free(request);
+            process()?.exchange().free(request);
         }
         Ok(())
     }
@@ -413,11 +413,11 @@ pub(crate) fn compare_and_swap(
     };
     let (to, context) = (call.window.comm.group[target.rank], call.window.context());
     {
-        let mut engine = process.engine();
-        let request = engine.begin_parts(1);
+        let mut exchange = process.exchange();
+        let request = exchange.begin_parts(1);
         let what = (Action::CompareAndSwap, &access);
-        engine.fetch(to, context, what, both, (into, 0), request);
-        engine.free(request);
+        exchange.fetch(to, context, what, both, (into, 0), request);
+        exchange.free(request);
     }
     note_asked(&call.window, target.rank, data.len())
 }

@@ -34,7 +34,7 @@ pub(crate) fn win_attach(win: Handle, base: Address, size: isize) -> Outcome {
     }
     let memory = base.region(bytes, &Datatype::bytes());
     let process = process()?;
-    let is_new = process.engine().attach(window.context(), memory);
+    let is_new = process.exchange().attach(window.context(), memory);
     // As where a window is made: receives into it end as always from now on.
     process.complete_released();
     if is_new {
@@ -46,7 +46,7 @@ pub(crate) fn win_attach(win: Handle, base: Address, size: isize) -> Outcome {
 
 pub(crate) fn win_detach(win: Handle, base: Address) -> Outcome {
     let window = dynamic(win)?;
-    if process()?.engine().detach(window.context(), base.address()) {
+    if process()?.exchange().detach(window.context(), base.address()) {
         return Ok(());
     }
     Err(window.failure(win, Class::Base, "no memory was attached at this address"))

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{Ordering, fence};
 
-use prp_mpi::engine::{Action, Engine};
+use prp_mpi::exchange::{Action, Exchange};
 use prp_mpi::process::report::Waiting;
 
 use super::{rank_of, window_of};
@@ -50,7 +50,7 @@ fn wait_for<T>(
     window: &Window,
     ranks: &[usize],
     is_theirs: bool,
-    ready: impl FnMut(&mut Engine) -> Option<T>,
+    ready: impl FnMut(&mut Exchange) -> Option<T>,
 ) -> Result<T, Failure> {
     let process = process()?;
     let what = || {
@@ -74,14 +74,14 @@ fn ask_all(window: &Window, ranks: &[usize], action: Action) -> Outcome {
     let process = process()?;
     process.complete_released();
     let mut requests: Vec<_> = {
-        let mut engine = process.engine();
-        let ask = |to: usize| engine.ask(to, window.context(), action);
+        let mut exchange = process.exchange();
+        let ask = |to: usize| exchange.ask(to, window.context(), action);
         window.in_world(ranks).into_iter().map(ask).collect()
     };
     // A lock is free once the rank that holds it gives it back, which may be any.
     let is_theirs = !matches!(action, Action::LockShared | Action::LockExclusive);
-    wait_for(window, ranks, is_theirs, |engine| {
-        requests.retain(|request| engine.take(*request).is_none());
+    wait_for(window, ranks, is_theirs, |exchange| {
+        requests.retain(|request| exchange.take(*request).is_none());
         requests.is_empty().then_some(())
     })
 }
@@ -275,9 +275,9 @@ pub(crate) fn win_post(group: Handle, assert: c_int, win: Handle) -> Outcome {
     })?;
     let process = process()?;
     process.complete_released();
-    let mut engine = process.engine();
+    let mut exchange = process.exchange();
     for to in window.in_world(&ranks) {
-        engine.tell(to, window.context(), Action::Post);
+        exchange.tell(to, window.context(), Action::Post);
     }
     Ok(())
 }
@@ -295,7 +295,7 @@ pub(crate) fn win_start(group: Handle, assert: c_int, win: Handle) -> Outcome {
         Ok(())
     })?;
     let world = window.in_world(&ranks);
-    wait_for(&window, &ranks, true, |engine| engine.take_posts(window.context(), &world))
+    wait_for(&window, &ranks, true, |exchange| exchange.take_posts(window.context(), &world))
 }
 
 pub(crate) fn win_complete(win: Handle) -> Outcome {
@@ -320,7 +320,9 @@ pub(crate) fn win_wait(win: Handle) -> Outcome {
     let window = window_of(win)?;
     let ranks = posted(&window, win)?;
     let world = window.in_world(&ranks);
-    wait_for(&window, &ranks, true, |engine| engine.take_completions(window.context(), &world))?;
+    wait_for(&window, &ranks, true, |exchange| {
+        exchange.take_completions(window.context(), &world)
+    })?;
     window.epochs.lock().posted = None;
     Ok(())
 }
@@ -328,7 +330,7 @@ pub(crate) fn win_wait(win: Handle) -> Outcome {
 pub(crate) fn win_test(win: Handle, flag: Ptr<c_int>) -> Outcome {
     let window = window_of(win)?;
     let world = window.in_world(&posted(&window, win)?);
-    let done = process()?.try_now(|engine| engine.take_completions(window.context(), &world));
+    let done = process()?.try_now(|exchange| exchange.take_completions(window.context(), &world));
     flag.put(done.is_some().into());
     if done.is_some() {
         window.epochs.lock().posted = None;

@@ -11,9 +11,9 @@ fn drop__leaves_nothing_of_a_communicator_behind() {
     for _ in 0..3 {
         let copy = world.duplicate().unwrap();
         copy.barrier().unwrap();
-        assert_eq!(context.process.engine().contexts(), 2, "the world and the copy");
+        assert_eq!(context.process.exchange().contexts(), 2, "the world and the copy");
     }
-    assert_eq!(context.process.engine().contexts(), 1);
+    assert_eq!(context.process.exchange().contexts(), 1);
 }
 
 #[test]

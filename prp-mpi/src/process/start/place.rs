@@ -10,8 +10,8 @@ use prp_sock::{PrpListener, PrpStream};
 use super::card::{BusinessCard, Secret};
 use super::introductions::Introductions;
 use super::local;
+use crate::channel::Stream;
 use crate::control::{environment, socket};
-use crate::link::Stream;
 use crate::sys::shared::Bell;
 
 /// How long the other ranks may take to connect once all are known to be there.

@@ -135,7 +135,7 @@ impl Pmi {
         texts.collect()
     }
 
-    /// Says that this rank leaves the job, once: managers know no way back. What the manager says
+    /// Says that this rank leaves the job, once: managers know no return. What the manager says
     /// to that is of no use.
     pub(crate) fn finish(&mut self) {
         if !std::mem::replace(&mut self.has_finished, true) {

@@ -41,8 +41,8 @@ fn send(from: &Process, to: usize, tag: i32) {
         len: 0,
         signature: Signature::default(),
     };
-    let request = from.engine().send(to, header, &Region::owned(1));
-    from.engine().free(request);
+    let request = from.exchange().send(to, header, &Region::owned(1));
+    from.exchange().free(request);
 }
 
 fn pattern(source: usize, tag: i32) -> Pattern {
@@ -50,8 +50,8 @@ fn pattern(source: usize, tag: i32) -> Pattern {
 }
 
 fn receive(at: &Process, source: usize, tag: i32) {
-    let request = at.engine().receive(pattern(source, tag), Region::owned(1));
-    at.wait(&waiting, |engine| engine.take(request));
+    let request = at.exchange().receive(pattern(source, tag), Region::owned(1));
+    at.wait(&waiting, |exchange| exchange.take(request));
 }
 
 fn waiting() -> Waiting {
@@ -61,7 +61,7 @@ fn waiting() -> Waiting {
 /// Waits until as many threads sleep: one on the streams, the others behind it.
 fn await_sleepers(of: &Process, count: usize) {
     loop {
-        let engine = of.engine();
+        let exchange = of.exchange();
         let is_noted = of.waiting.lock().len() == count;
         if is_noted
             && of.is_led.load(Ordering::Relaxed)
@@ -69,15 +69,15 @@ fn await_sleepers(of: &Process, count: usize) {
         {
             return;
         }
-        drop(engine);
+        drop(exchange);
         thread::yield_now();
     }
 }
 
 /// With several callers the thread that sleeps on the streams waits for the bell, too.
 fn note_callers(of: &Process) {
-    thread::scope(|scope| drop(scope.spawn(|| drop(of.engine()))));
-    drop(of.engine());
+    thread::scope(|scope| drop(scope.spawn(|| drop(of.exchange()))));
+    drop(of.exchange());
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn wait__ends_when_a_thread_that_polls_takes_in_the_message() {
         });
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                process.try_now(|engine| engine.probe(&pattern(1, ROUNDS)));
+                process.try_now(|exchange| exchange.probe(&pattern(1, ROUNDS)));
             }
         });
         for round in 0..ROUNDS {
@@ -163,7 +163,7 @@ fn wait__ends_when_a_thread_that_polls_takes_in_the_message() {
 }
 
 #[test]
-fn wait__ends_when_something_outside_the_engine_has_happened() {
+fn wait__ends_when_something_outside_the_exchange_has_happened() {
     let [process, _peer] = pair();
     note_callers(&process);
     let is_done = AtomicBool::new(false);

@@ -52,7 +52,7 @@ fn expire__frees_what_was_not_wanted_meanwhile() {
     assert_eq!((pool.held(), pool.due()), (0, None));
 }
 
-/// What is freed is told once, by whichever way it went.
+/// What is freed is told once, by whichever path it went.
 #[test]
 fn take_freed__counts_all_that_is_freed() {
     let mut pool = pool(3);

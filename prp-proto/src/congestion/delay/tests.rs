@@ -155,7 +155,7 @@ fn window__comes_back_when_the_loss_was_none() {
     assert_eq!(c.window(), before);
 }
 
-/// Round trips of long ago are forgotten: the way may have changed.
+/// Round trips of long ago are forgotten: the path may have changed.
 #[test]
 fn extreme__forgets_after_two_epochs() {
     let mut least = Extreme::default();

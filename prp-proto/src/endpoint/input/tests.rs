@@ -45,7 +45,7 @@ fn handle_unexpected(endpoint: &mut Endpoint, now: Instant, bytes: &[u8], sink: 
     }
 }
 
-/// What is under way between two endpoints that write, read, lose, repeat and reorder at random.
+/// What is in flight between two endpoints that write, read, lose, repeat and reorder at random.
 struct Channel {
     rng: ChaCha8Rng,
     frames: [VecDeque<Vec<u8>>; 2],
@@ -54,7 +54,7 @@ struct Channel {
     seen: Seen,
 }
 
-/// Frames that header prediction took, messages that the fast path sent, and the others.
+/// Frames that header prediction took, messages that fast send took, and the others.
 #[derive(Copy, Clone, Debug, Default)]
 struct Seen {
     expected: usize,
@@ -226,7 +226,7 @@ fn run(seed: u64, policy: Reliability) -> Seen {
 /// SPEC PRP-SEG-1 to 5, PRP-ACK-1 to 8: an expected frame and a message on an idle connection do
 /// what any would, and nothing else.
 #[test]
-fn fast_paths__do_what_the_long_ones_do() {
+fn prediction_and_fast_send__do_what_the_long_forms_do() {
     for policy in [Reliability::SelectiveRepeat, Reliability::GoBackN, Reliability::Detect] {
         let mut all = Seen::default();
         for seed in 0..40 {

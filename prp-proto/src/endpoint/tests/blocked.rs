@@ -67,7 +67,7 @@ fn blocked__by_the_pace() {
 fn blocked__by_what_others_have_in_flight() {
     let mut pair = Pair::default();
     let conns: Vec<_> = (0..60).map(|_| pair.established().0).collect();
-    // All of them together have more to say than may be under way to one node.
+    // All of them together have more to say than may be in flight to one node.
     for conn in &conns {
         pair.client.endpoint.write(pair.time, *conn, &pattern(100_000), Ending::Write).unwrap();
     }

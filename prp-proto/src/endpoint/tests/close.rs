@@ -1,7 +1,7 @@
 use super::*;
 use crate::time::Instant;
 
-/// PRP-CLOSE-2: each direction closes on its own; what is on its way arrives first.
+/// PRP-CLOSE-2: each direction closes on its own; what is in transit arrives first.
 #[test]
 fn half_close__the_other_direction_goes_on() {
     let mut pair = Pair::default();

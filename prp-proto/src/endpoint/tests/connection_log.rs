@@ -64,7 +64,7 @@ fn reset__in_the_name_of_a_dead_process_is_believed_if_it_has_the_id() {
         |direction, _| if direction == ToServer { FrameAction::Drop } else { FrameAction::Pass },
     );
     for (established, over) in [(wrong, false), (established, true)] {
-        let answer = reset(&router, &established).expect("there is a way");
+        let answer = reset(&router, &established).expect("there is a path");
         assert_eq!(answer.device, DeviceId(0));
         pair.inject(ToServer, &answer.bytes);
         pair.drive();

@@ -179,7 +179,7 @@ fn accept__ghost_of_a_stale_request_goes_away() {
     let mut pair = Pair::default();
     let listener = pair.listen(80, ConnConfig::default());
     let c = pair.connect(80, ConnConfig::default());
-    // The request is on its way when its maker gives it up.
+    // The request is in transit when its maker gives it up.
     pair.drive_for(Duration::ZERO);
     pair.client.endpoint.release(pair.time, c, false);
     assert_eq!(pair.client.endpoint.connections(), 0);

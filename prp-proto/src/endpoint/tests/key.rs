@@ -94,7 +94,7 @@ fn contains(frames: &Seen, text: &[u8]) -> bool {
 /// PRP-KEY-9, 10 and 15: all of it comes, whatever the wire does; no counter comes twice; in mode
 /// seal nobody can read it, and in mode sign everybody can.
 #[test]
-fn key__streams_both_ways_over_a_bad_wire() {
+fn key__streams_in_both_directions_over_a_bad_wire() {
     let data = pattern(200_000);
     for mode in [Mode::Sign, Mode::Seal] {
         for policy in [Reliability::GoBackN, Reliability::SelectiveRepeat] {

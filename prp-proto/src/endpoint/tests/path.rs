@@ -90,7 +90,7 @@ impl Net {
         let now = self.time;
         let listener = self.ends[1].listen(Port::new(80), 4, config).expect("free");
         let asked = self.ends[0].connect(now, Pair::server_addr(80), None, config, |_| true);
-        let ours = asked.expect("a way");
+        let ours = asked.expect("a path");
         assert!(self.until(Duration::from_secs(9), |net| net.ends[1].pending(listener) > 0));
         let theirs = self.ends[1].accept(self.time, listener).expect("pending");
         (ours, theirs)
@@ -124,7 +124,7 @@ impl Net {
     }
 }
 
-/// PRP-WAY-1: the best way, and no other.
+/// PRP-PATH-1: the best path, and no other.
 #[test]
 fn path__the_best_as_long_as_it_works() {
     let mut net = Net::new([1500; 2]);
@@ -133,7 +133,7 @@ fn path__the_best_as_long_as_it_works() {
     assert_eq!(net.sent[1], 0);
 }
 
-/// PRP-WAY-2, 3: the sender finds the other way, and the receiver answers by it.
+/// PRP-PATH-2, 3: the sender finds the other path, and the receiver answers by it.
 #[test]
 fn path__a_dead_one_is_left_by_both_ends() {
     for from in 0..2 {
@@ -171,28 +171,28 @@ fn without_repeats() -> ConnConfig {
     ConnConfig { reliability: ReliabilitySet::only(Reliability::Detect), ..ConnConfig::default() }
 }
 
-/// PRP-WAY-6: a request goes by both ways, one after the other. The answer comes when the client is
-/// at the one that is dead, or about to die.
+/// PRP-PATH-6: a request goes by both paths, one after the other. The answer comes when the client
+/// is at the one that is dead, or about to die.
 #[test]
 fn path__without_repeats_the_one_after_a_request_is_asked_for() {
     let mut net = Net::new([1500; 2]);
     net.dead = [true; 2];
     let listener = net.ends[1].listen(Port::new(80), 4, without_repeats()).expect("free");
     let to = Pair::server_addr(80);
-    let c = net.ends[0].connect(net.time, to, None, without_repeats(), |_| true).expect("a way");
+    let c = net.ends[0].connect(net.time, to, None, without_repeats(), |_| true).expect("a path");
     assert!(net.until(Duration::from_secs(1), |net| net.current_path(0, c) == 1));
-    // Its request passes, and nothing else by that way.
+    // Its request passes, and nothing else by that path.
     net.dead = [false; 2];
     assert!(net.until(Duration::from_secs(9), |net| net.ends[1].pending(listener) > 0));
     net.dead = [false, true];
     assert!(net.until(Duration::from_secs(9), |net| net.ends[0].state(c) != State::ConnWait));
     let s = net.ends[1].accept(net.time, listener).expect("pending");
-    assert_eq!(net.current_path(0, c), 1, "at the way that is dead");
+    assert_eq!(net.current_path(0, c), 1, "at the path that is dead");
     assert!(net.transfer(0, c, s, 100_000));
     assert_eq!(net.current_path(0, c), 0);
 }
 
-/// PRP-WAY-6: with nothing under way, a dead way is left as any other connection leaves it.
+/// PRP-PATH-6: with nothing in flight, a dead path is left as any other connection leaves it.
 #[test]
 fn path__without_repeats_a_dead_one_is_left_while_nothing_is_in_flight() {
     for from in 0..2 {
@@ -213,7 +213,7 @@ fn path__without_repeats_a_dead_one_is_left_while_nothing_is_in_flight() {
     }
 }
 
-/// PRP-WAY-6: while a segment is under way the way stays.
+/// PRP-PATH-6: while a segment is in flight the path stays.
 #[test]
 fn path__without_repeats_stays_while_a_segment_is_in_flight() {
     let mut net = Net::new([1500; 2]);
@@ -227,7 +227,7 @@ fn path__without_repeats_stays_while_a_segment_is_in_flight() {
     assert!(net.until(Duration::from_secs(5), gone), "the loss is found");
 }
 
-/// PRP-WAY-1, 4: what is known is followed at once, without a loss; and without a way, the best
+/// PRP-PATH-1, 4: what is known is followed at once, without a loss; and without a path, the best
 /// will do.
 #[test]
 fn path__next_hops_that_are_down_are_not_used_until_they_are_back() {
@@ -254,8 +254,8 @@ fn path__next_hops_that_are_down_are_not_used_until_they_are_back() {
     assert!(net.transfer(0, c, s, 100_000));
 }
 
-/// PRP-WAY-2: the router of a neighbour is dead, and what goes round does not arrive. The neighbour
-/// itself is alive.
+/// PRP-PATH-2: the router of a neighbour is dead, and what goes round does not arrive. The
+/// neighbour itself is alive.
 #[test]
 fn path__a_neighbour_whose_router_is_dead_is_tried_last() {
     for from in 0..2 {
@@ -268,7 +268,7 @@ fn path__a_neighbour_whose_router_is_dead_is_tried_last() {
         net.dead[1] = true;
         assert!(net.transfer(from, ours, theirs, 100_000), "from {from}");
         assert_eq!(net.current_path(from, ours), 0, "from {from}");
-        // Expect: also if only the peer's frames say that it is alive (PRP-WAY-3).
+        // Expect: also if only the peer's frames say that it is alive (PRP-PATH-3).
         net.ends[from].set_unusable_hops(UnusableHops::default());
         net.ends[from].set_unusable_hops(UnusableHops::without([hop].to_vec(), Vec::new()));
         assert!(net.transfer(1 - from, theirs, ours, 100_000), "from {from}");
@@ -276,7 +276,7 @@ fn path__a_neighbour_whose_router_is_dead_is_tried_last() {
     }
 }
 
-/// PRP-WAY-5: a way that takes less is no trap.
+/// PRP-PATH-5: a path that takes less is no trap.
 #[test]
 fn path__segments_fit_every_one() {
     let mut net = Net::new([9000, 1500]);
@@ -287,7 +287,7 @@ fn path__segments_fit_every_one() {
     assert!(net.transfer(0, c, s, 1_000_000));
 }
 
-/// PRP-WAY-3: a repeat that is not believed, stale or forged, changes no path.
+/// PRP-PATH-3: a repeat that is not believed, stale or forged, changes no path.
 #[test]
 fn path__is_not_changed_by_a_repeat_that_is_not_believed() {
     for crc in [false, true] {
@@ -298,7 +298,7 @@ fn path__is_not_changed_by_a_repeat_that_is_not_believed() {
         let mut batch = TransmitBatch::new(1, 1 << 20);
         assert_eq!(net.ends[0].poll_transmit(net.time, &mut batch), 1);
         let genuine = net.ends[0].frame(&batch, 0).concat();
-        // ... and as a repeat that comes by the other way.
+        // ... and as a repeat that comes by the other path.
         let repeat = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut frame = genuine.clone();
             frame[..6].copy_from_slice(&[2, 0, 0, 0, 1, 2]);
@@ -354,12 +354,12 @@ fn path__is_not_changed_by_a_repeat_that_is_not_believed() {
 //= PRP-NODE-5, type=test
 #[test]
 fn no_onward_route__ends_a_request_that_has_one_next_hop() {
-    let one_way = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n3 via 2\n";
+    let one_hop = "1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n3 via 2\n";
     let two_hops = "1 02:00:00:00:00:01 eth0, 02:00:00:00:01:01 eth1\n2 02:00:00:00:00:02 eth0\n\
         4 02:00:00:00:01:04 eth1\n3 via 2, via 4\n";
     let node = |n| NodeId::new(n).unwrap();
     let error = ConnError::NoOnwardRoute { node: node(3), router: node(2) };
-    for (hosts, expected) in [(one_way, Some(error)), (two_hops, None)] {
+    for (hosts, expected) in [(one_hop, Some(error)), (two_hops, None)] {
         let mut client = end(hosts, 1, [1500; 2]);
         let server = PrpAddr::new(node(3), Port::new(80));
         let config = ConnConfig::default();

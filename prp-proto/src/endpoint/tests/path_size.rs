@@ -27,7 +27,7 @@ fn size__a_hole_that_opens_under_a_stream_is_got_through() {
             let config = ConnConfig { crc, ..with_policy(policy) };
             let (c, s) = pair.established_with(config, config);
             assert_eq!(transfer(&mut pair, ToServer, c, s, &pattern(50_000)), pattern(50_000));
-            // Full segments are under way when it opens.
+            // Full segments are in flight when it opens.
             pair.write_all(ToServer, c, &pattern(100_000));
             hole(&mut pair, mtu);
             let start = pair.time;

@@ -42,7 +42,7 @@ fn send(pair: &mut Pair, c: ConnHandle, s: ConnHandle, bytes: usize) -> Course {
 const POLICIES: [Reliability; 2] = [Reliability::SelectiveRepeat, Reliability::GoBackN];
 
 /// The first round trips may be short, where there is room for some frames before the slow part of
-/// the way, or all of them long.
+/// the path, or all of them long.
 #[test]
 fn rate__of_slow_links_is_used_and_nothing_is_sent_twice() {
     for policy in POLICIES {

@@ -19,8 +19,8 @@ const HOSTS: &str = "1 udp:10.0.0.1\n2 udp:10.0.0.2\n";
 /// The UDP ports that the processes of node 1 and node 2 send from.
 const PORTS: [u16; 2] = [5233, 5240];
 
-/// Datagrams of a train, as at the usual MTU.
-const TRAIN: u16 = 44;
+/// Datagrams of a GSO batch, as at the usual MTU.
+const GSO_FRAMES: u16 = 44;
 
 /// How long a datagram takes within a rack.
 const NEAR: Duration = Duration::from_micros(10);
@@ -52,7 +52,8 @@ impl Net {
             let routes = RouteTable::build(&hosts, local, |name| {
                 (name == UDP_DEVICE).then_some(DeviceId(0))
             });
-            let devices = [Device::udp(udp(at, 5230), 1472, TRAIN).with_window(window)].to_vec();
+            let devices =
+                [Device::udp(udp(at, 5230), 1472, GSO_FRAMES).with_window(window)].to_vec();
             Endpoint::new(EndpointConfig::default(), routes, devices, [at as u8 + 1; 32])
         };
         let ends = [end(0), end(1)];
@@ -61,7 +62,7 @@ impl Net {
 
     fn take_out(&mut self) {
         for (at, port) in PORTS.into_iter().enumerate() {
-            let mut batch = TransmitBatch::new(4 * usize::from(TRAIN), 1 << 20);
+            let mut batch = TransmitBatch::new(4 * usize::from(GSO_FRAMES), 1 << 20);
             while self.ends[at].poll_transmit(self.time, &mut batch) > 0 {
                 for i in 0..batch.len() {
                     let bytes = self.ends[at].frame(&batch, i).concat();
@@ -73,11 +74,11 @@ impl Net {
         }
     }
 
-    /// Lets datagrams cross until none is under way.
+    /// Lets datagrams cross until none is in flight.
     fn drive(&mut self) {
         self.take_out();
         while let Some((from, to, bytes)) = self.wire.pop_front() {
-            let LinkAddr::Udp { peer, port } = to else { panic!("no way over Ethernet") };
+            let LinkAddr::Udp { peer, port } = to else { panic!("no route over Ethernet") };
             let at = usize::from(peer.0);
             assert!([5230, PORTS[at]].contains(&port), "{to:?}");
             self.receive(at, from, &bytes);
@@ -91,7 +92,7 @@ impl Net {
         while !self.wire.is_empty() {
             self.time = self.time + delay;
             for (from, to, bytes) in core::mem::take(&mut self.wire) {
-                let LinkAddr::Udp { peer, .. } = to else { panic!("no way over Ethernet") };
+                let LinkAddr::Udp { peer, .. } = to else { panic!("no route over Ethernet") };
                 self.receive(usize::from(peer.0), from, &bytes);
             }
             self.take_out();
@@ -272,7 +273,7 @@ fn udp__a_node_reaches_itself() {
 
 //= PRP-UDP-6, type=test
 #[test]
-fn udp__each_of_several_connections_sends_a_train_at_a_time() {
+fn udp__each_of_several_connections_sends_a_gso_batch_at_a_time() {
     let mut net = Net::new(HOSTS);
     let config = ConnConfig::default();
     let listener = net.ends[1].listen(Port::new(80), 16, config).unwrap();
@@ -282,7 +283,7 @@ fn udp__each_of_several_connections_sends_a_train_at_a_time() {
         let conn = net.ends[0].connect(net.time, server, None, config, |_| true).unwrap();
         net.drive();
         let accepted = net.ends[1].accept(net.time, listener).expect("the handshake went through");
-        // The congestion window grows beyond a train, and full segments are found.
+        // The congestion window grows beyond a GSO batch, and full segments are found.
         for _ in 0..20 {
             net.ends[0].write(net.time, conn, &[0; 100_000], Ending::Write).unwrap();
             net.time = net.time + MS;
@@ -297,13 +298,14 @@ fn udp__each_of_several_connections_sends_a_train_at_a_time() {
     let mut batch = TransmitBatch::new(128, 1 << 20);
     net.ends[0].poll_transmit(net.time, &mut batch);
     let sender: Vec<_> = (0..batch.len()).map(|i| batch.connection(i)).collect();
-    let trains = sender.chunk_by(|a, b| a == b).filter(|train| train.len() >= 40).count();
-    assert!(trains >= 2, "{sender:?}");
+    let gso_batches =
+        sender.chunk_by(|a, b| a == b).filter(|gso_batch| gso_batch.len() >= 40).count();
+    assert!(gso_batches >= 2, "{sender:?}");
 }
 
 //= PRP-UDP-6, type=test
 #[test]
-fn udp__less_than_a_train_waits_while_an_acknowledgement_is_sure_to_come() {
+fn udp__less_than_a_gso_batch_waits_while_an_acknowledgement_is_sure_to_come() {
     // What is written, how long a datagram takes, how many segments leave at once.
     for (len, ending, delay, segments) in [
         (300_000, Ending::Write, NEAR, 4 * 44),
@@ -326,7 +328,7 @@ fn udp__less_than_a_train_waits_while_an_acknowledgement_is_sure_to_come() {
 
 //= PRP-UDP-6, type=test
 #[test]
-fn udp__what_waits_for_a_train_goes_with_the_next_write_or_the_end() {
+fn udp__what_waits_for_a_gso_batch_goes_with_the_next_write_or_the_end() {
     let mut net = Net::new(HOSTS);
     let (client, server) = net.established();
     net.grow((client, server), NEAR);
@@ -398,7 +400,7 @@ fn udp__datagrams_of_a_batch_are_whole_and_follow_each_other() {
 
 //= PRP-ACK-2, type=test
 #[test]
-fn udp__a_message_of_a_train_may_be_acknowledged_by_its_answer() {
+fn udp__a_message_of_a_gso_batch_may_be_acknowledged_by_its_answer() {
     let mut net = Net::new(HOSTS);
     let (client, server) = net.established();
     // The congestion window grows beyond a message, and full segments are found.
@@ -545,26 +547,26 @@ fn key__recorded_handshakes_do_not_move_the_peer_s_port() {
     net.drive();
     let s = net.ends[1].accept(net.time, listener).expect("the client has spoken");
 
-    let ways = |net: &Net| [net.ends[0].current_path(c), net.ends[1].current_path(s)];
-    let before = ways(&net);
+    let paths = |net: &Net| [net.ends[0].current_path(c), net.ends[1].current_path(s)];
+    let before = paths(&net);
     for (at, frame) in [(1, &request), (0, &answer)] {
         net.receive(at, udp(1 - at, 5299), frame);
-        assert_eq!(ways(&net), before);
+        assert_eq!(paths(&net), before);
     }
     net.drive();
     net.ends[0].write(net.time, c, b"moved", Ending::Write).unwrap();
     net.take_out();
     let (.., data) = net.wire.pop_front().unwrap();
     net.receive(1, udp(0, 5299), &data);
-    assert_eq!(ways(&net)[1].unwrap().1, udp(0, 5299));
+    assert_eq!(paths(&net)[1].unwrap().1, udp(0, 5299));
 }
 
-/// Lets datagrams cross until none is under way, and notes each: to which end, from where. What
+/// Lets datagrams cross until none is in flight, and notes each: to which end, from where. What
 /// goes to a port of nobody is lost.
 fn cross_noted(net: &mut Net, noted: &mut Vec<(usize, LinkAddr, Vec<u8>)>) {
     net.take_out();
     while let Some((from, to, bytes)) = net.wire.pop_front() {
-        let LinkAddr::Udp { peer, port } = to else { panic!("no way over Ethernet") };
+        let LinkAddr::Udp { peer, port } = to else { panic!("no route over Ethernet") };
         let at = usize::from(peer.0);
         if [5230, PORTS[at]].contains(&port) {
             net.receive(at, from, &bytes);
@@ -590,10 +592,10 @@ fn key__recorded_and_changed_datagrams_change_nothing() {
         assert_eq!(net.ends[1 - at].read(net.time, to, &mut [0; 6000]), Ok(5000));
     }
     cross_noted(&mut net, &mut recorded);
-    let ways = |net: &Net| [net.ends[0].current_path(c), net.ends[1].current_path(s)];
-    let before = ways(&net);
+    let paths = |net: &Net| [net.ends[0].current_path(c), net.ends[1].current_path(s)];
+    let before = paths(&net);
     for (at, from, bytes) in &recorded {
-        let LinkAddr::Udp { peer, port } = *from else { panic!("no way over Ethernet") };
+        let LinkAddr::Udp { peer, port } = *from else { panic!("no route over Ethernet") };
         for port in [port, STRANGE] {
             let from = LinkAddr::Udp { peer, port };
             net.receive(*at, from, bytes);
@@ -604,11 +606,11 @@ fn key__recorded_and_changed_datagrams_change_nothing() {
                 changed[bit / 8] ^= 0x80 >> (bit % 8);
                 net.receive(*at, from, &changed);
             }
-            assert_eq!(ways(&net), before);
+            assert_eq!(paths(&net), before);
         }
     }
     cross_noted(&mut net, &mut Vec::new());
-    assert_eq!(ways(&net), before);
+    assert_eq!(paths(&net), before);
     assert_eq!([&net.ends[0], &net.ends[1]].map(Endpoint::connections), [1, 1]);
     assert!(!net.ends[0].is_readable(c) && !net.ends[1].is_readable(s));
     for (at, from, to) in [(0, c, s), (1, s, c)] {

@@ -62,7 +62,7 @@ impl Net {
         }
     }
 
-    /// Lets datagrams cross until none is under way: each to its process, or to all of its node.
+    /// Lets datagrams cross until none is in flight: each to its process, or to all of its node.
     fn drive(&mut self) {
         self.take_out();
         while let Some((from, to, bytes)) = self.wire.pop_front() {

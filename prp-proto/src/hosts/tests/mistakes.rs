@@ -72,7 +72,7 @@ const BAD_LINES: &[&str] = &[
     "3x",
     "-3 via 2",
     "20",
-    "20 # no way",
+    "20 # no next hop",
     "20 eth0 delta",
     "20 Via 2",
     "20 02-00-00-00-00-01 eth0",

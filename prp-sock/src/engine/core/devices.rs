@@ -11,7 +11,7 @@ use prp_proto::stats::DropReason;
 
 use super::Core;
 use crate::engine::device_slot::{DeviceCounters, DeviceSlot};
-use prp_device::{Carrier, KernelDevice, LinkState, Managed, PortFilter, UdpDevice, Underlay};
+use prp_device::{KernelDevice, LinkState, LinkStates, Managed, PortFilter, UdpDevice, Underlay};
 
 /// Misdirected frames after which a filter is installed: half of what one receive batch takes in.
 pub(super) const MISDIRECTED: u32 = 16;
@@ -38,7 +38,7 @@ pub(super) const fn is_misdirected(disposition: Disposition) -> bool {
 
 impl Core {
     /// The first of the devices that lead to `node`, and whether it is there, if the kernel says of
-    /// all of them that they are absent, down or without a carrier.
+    /// all of them that they are absent, down or without a link.
     pub(crate) fn device_down(&self, node: NodeId) -> Option<(DeviceId, bool)> {
         let mut first = None;
         for hop in self.endpoint.routes().lookup(node).next_hops() {
@@ -58,7 +58,7 @@ impl Core {
     /// One that was not there yet is the first that has the name. Whether names have changed.
     pub(in crate::engine) fn note_links(
         &mut self,
-        carrier: Option<&Carrier>,
+        link_states: Option<&LinkStates>,
         names: &[String],
         is_own: impl Fn(&str, MacAddr) -> bool,
     ) -> bool {
@@ -68,20 +68,20 @@ impl Core {
             let had = self.endpoint.device(id).and_then(|ours| ours.addr.mac());
             let Some(slot) = self.devices.get_mut(at) else { continue };
             let Some(kernel) = slot.io.ethernet() else { continue };
-            let Some(carrier) = carrier else {
+            let Some(link_states) = link_states else {
                 self.note_link(id, LinkNews::Unknown);
                 continue;
             };
             let is_meant = |mac| {
                 had.is_none_or(|had| [mac, MacAddr::ZERO].contains(&had)) || is_own(name, mac)
             };
-            let news = match (carrier.follow(kernel, name, is_meant), kernel.index()) {
+            let news = match (link_states.follow(kernel, name, is_meant), kernel.index()) {
                 (Some(link), _) => LinkNews::There(link),
                 (None, Some(_)) => LinkNews::Unknown,
                 (None, None) => LinkNews::Absent,
             };
             if let LinkNews::There(link) = news {
-                let other = carrier.name(link.index).filter(|now| *now != interface_name(name));
+                let other = link_states.name(link.index).filter(|now| *now != interface_name(name));
                 let other = other.map(|other| hosts::renamed(name, other));
                 renamed |= slot.other_name != other;
                 slot.other_name = other;
@@ -122,7 +122,7 @@ impl Core {
         self.devices.iter_mut().any(|slot| slot.index.is_none() && slot.io.ethernet().is_some())
     }
 
-    /// Which devices are known to be absent, down or without a carrier, in order.
+    /// Which devices are known to be absent, down or without a link, in order.
     pub(in crate::engine) fn devices_down(&self) -> impl Iterator<Item = bool> {
         self.devices.iter().map(|slot| slot.usable == Some(false))
     }

@@ -276,7 +276,7 @@ fn run__send_only_does_not_wait_for_the_peer() {
         let (ours, theirs) = pair.streams();
         let mut cat = Running::start("cat -q -s beta 80", ours);
         cat.type_in("all");
-        // More than there is room for on the way: it is read all the time.
+        // More than there is room for on the path: it is read all the time.
         (&theirs).write_all(&[0; 2 << 20]).expect("it is thrown away");
         cat.input = None;
         cat.end().expect("everything has arrived");

@@ -57,11 +57,12 @@ fn lines_of_cut(frame: &[u8], captured: usize) -> Vec<String> {
         let content = match &packet.content {
             Content::Packet(Ok(frame)) => frame.to_string(),
             Content::Packet(Err(why)) => why.to_string(),
-            Content::TrainTest(message) => message.to_string(),
+            Content::GsoProbe(message) => message.to_string(),
         };
-        let DecodedPacket { ends, bytes, train, .. } = packet;
-        let train = train.map_or("unknown length".into(), |count: usize| format!("{count}"));
-        lines.push(format!("{ends} [{bytes} bytes, train of {train}] {content}"));
+        let DecodedPacket { ends, bytes, gso_batch, .. } = packet;
+        let gso_batch =
+            gso_batch.map_or("unknown length".into(), |count: usize| format!("{count}"));
+        lines.push(format!("{ends} [{bytes} bytes, GSO batch of {gso_batch}] {content}"));
         true
     });
     lines
@@ -75,27 +76,27 @@ fn each__a_packet_in_a_datagram_of_either_ip() {
     {
         let bytes = headers + 16 + 4 + 4;
         let text = "1:50000 > 2:80 [-] seq 0+7 len 4";
-        let expected = format!("{from} > {to} [{bytes} bytes, train of 1] {text}");
+        let expected = format!("{from} > {to} [{bytes} bytes, GSO batch of 1] {text}");
         assert_eq!(lines(&frame(from, to, &packet)), [expected]);
     }
 }
 
 #[test]
-fn each__packets_of_a_train() {
-    let train = [packet(1, &[0; 100]), packet(2, &[0; 100]), packet(3, &[0; 5])].concat();
-    let lines = lines(&frame("10.0.0.1:5231", "10.0.0.2:5232", &train));
+fn each__packets_of_a_gso_batch() {
+    let gso_batch = [packet(1, &[0; 100]), packet(2, &[0; 100]), packet(3, &[0; 5])].concat();
+    let lines = lines(&frame("10.0.0.1:5231", "10.0.0.2:5232", &gso_batch));
     assert_eq!(lines.len(), 3);
     for (line, (bytes, seq)) in lines.iter().zip([(162, 1), (162, 2), (67, 3)]) {
-        assert!(line.contains(&format!("[{bytes} bytes, train of 3]")), "{line}");
+        assert!(line.contains(&format!("[{bytes} bytes, GSO batch of 3]")), "{line}");
         assert!(line.contains(&format!("seq 0+{seq} ")), "{line}");
     }
 }
 
 #[test]
 fn each__ends_when_no_more_is_wanted() {
-    let train = [packet(1, &[0; 100]), packet(2, &[0; 100])].concat();
+    let gso_batch = [packet(1, &[0; 100]), packet(2, &[0; 100])].concat();
     let mut count = 0;
-    let frame = frame("10.0.0.1:5231", "10.0.0.2:5232", &train);
+    let frame = frame("10.0.0.1:5231", "10.0.0.2:5232", &gso_batch);
     let wants_more = each(&frame, frame.len(), &numbers(), &mut |_| {
         count += 1;
         false
@@ -105,21 +106,21 @@ fn each__ends_when_no_more_is_wanted() {
 
 /// A capture of headers says that it does not know whether packets follow.
 #[test]
-fn each__the_first_packet_of_a_train_that_was_cut() {
+fn each__the_first_packet_of_a_gso_batch_that_was_cut() {
     let ends = ["10.0.0.1:5231", "10.0.0.2:5232"];
     let cut = |payload: &[u8]| {
         let mut frame = frame(ends[0], ends[1], payload);
         frame[100..].fill(0);
         lines_of_cut(&frame, 100).join("")
     };
-    let train = [packet(1, &[0; 100]), packet(2, &[0; 100]), packet(3, &[0; 5])].concat();
-    let found = cut(&train);
-    assert!(found.contains("[307 bytes, train of unknown length]"), "{found}");
+    let gso_batch = [packet(1, &[0; 100]), packet(2, &[0; 100]), packet(3, &[0; 5])].concat();
+    let found = cut(&gso_batch);
+    assert!(found.contains("[307 bytes, GSO batch of unknown length]"), "{found}");
     assert!(found.ends_with("seq 0+1 len 100"), "{found}");
     let found = cut(&packet(1, &[0; 100]));
-    assert!(found.contains("[162 bytes, train of 1]"), "{found}");
+    assert!(found.contains("[162 bytes, GSO batch of 1]"), "{found}");
     let probe = [&[0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 9][..], &[3; 200]].concat();
-    assert!(cut(&probe).contains("train of unknown length"));
+    assert!(cut(&probe).contains("GSO batch of unknown length"));
 }
 
 #[test]
@@ -144,11 +145,11 @@ fn each__messages_between_devices() {
     let probes = [message(1, 0, [0; 2], 64), message(1, 1, [0; 2], 64)].concat();
     let found = read(&probes);
     assert!(
-        found.len() == 2 && found[1].ends_with("train test 9: probe 1, of a train"),
+        found.len() == 2 && found[1].ends_with("GSO test 9: probe 1, of a GSO batch"),
         "{found:?}"
     );
     let found = read(&message(2, 0, [0xff, 1], 12));
-    assert!(found[0].ends_with("came 00000001 of a train, 11111111 alone"), "{found:?}");
+    assert!(found[0].ends_with("came 00000001 of a GSO batch, 11111111 alone"), "{found:?}");
 }
 
 #[test]
@@ -165,8 +166,8 @@ fn each__nothing_of_others() {
 /// A capture may end anywhere in a frame, and anything may be in it.
 #[test]
 fn each__any_part_of_a_frame() {
-    let train = [packet(1, &[0; 100]), packet(2, &[0; 100])].concat();
-    let frame = frame("10.0.0.1:5231", "10.0.0.2:5232", &train);
+    let gso_batch = [packet(1, &[0; 100]), packet(2, &[0; 100])].concat();
+    let frame = frame("10.0.0.1:5231", "10.0.0.2:5232", &gso_batch);
     for len in 0..frame.len() {
         assert!(lines(&frame[..len]).len() <= 2, "{len}");
     }

@@ -140,7 +140,7 @@ impl Mesh {
     }
 
     /// The numbers of all, at process 0; nothing elsewhere. Each is asked for its own: what some
-    /// send before the others are through would be in the way.
+    /// send before the others are through would be taken for theirs.
     pub(super) fn gather(&self, own: u64) -> io::Result<Vec<u64>> {
         if self.rank > 0 {
             self.receive(0, &mut [0])?;

@@ -53,8 +53,8 @@ pub(super) fn of(fit: &Fit, at: &Setting, terms: &[Term]) -> Vec<String> {
     if part(TermKind::Byte) >= WORTH {
         let bytes = part(TermKind::Byte) * 100.0;
         lines.push(format!(
-            "fewer bytes, or another carrier: bytes are {bytes:.0} %, and no message is quicker than those; \
-             compare MTU, offloads and transports with prp perf"
+            "fewer bytes, or another transport: bytes are {bytes:.0} %, and no message is quicker \
+             than those; compare MTU, offloads and transports with prp perf"
         ));
     }
     lines

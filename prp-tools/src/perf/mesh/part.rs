@@ -17,7 +17,7 @@ use crate::perf::{flow, parallel, serve};
 /// How long it is tried to reach another server, which is as long as that waits.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the other end may take for what is under way: a client waits longer for its answer.
+/// How long the other end may take for what is in progress: a client waits longer for its answer.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long it is sent without checking whether the client is still there.

@@ -24,10 +24,10 @@ const SIZES: [(&str, &str); 5] = [
 
 /// A link and its figures.
 struct Link<'a> {
-    carrier: &'static str,
+    underlay: &'static str,
     /// Mbit/s; `None` without a limit.
     rate: Option<u32>,
-    /// Microseconds each way.
+    /// Microseconds in each direction.
     delay: u32,
     figures: &'a Value,
 }
@@ -48,27 +48,27 @@ impl Link<'_> {
             Some(rate) if rate >= 1000 => format!("{} Gbit/s", f64::from(rate) / 1e3),
             Some(rate) => format!("{rate} Mbit/s"),
         };
-        format!("{}, {rate}, {} us", self.carrier, self.delay)
+        format!("{}, {rate}, {} us", self.underlay, self.delay)
     }
 }
 
-/// Each link of `links`, by carrier, rate and delay; those without a limit last.
+/// Each link of `links`, by underlay, rate and delay; those without a limit last.
 fn each(links: &Value) -> Vec<Link<'_>> {
     let number = |text: &str| text.parse::<u32>().ok();
     let mut found = Vec::new();
-    for (key, carrier) in [("ethernet", "Ethernet"), ("udp", "UDP")] {
+    for (key, underlay) in [("ethernet", "Ethernet"), ("udp", "UDP")] {
         let rates = links[key].as_object().into_iter().flatten();
-        let mut of_carrier: Vec<_> = rates
+        let mut of_underlay: Vec<_> = rates
             .flat_map(|(rate, delays)| {
                 let delays = delays.as_object().into_iter().flatten();
                 delays.filter_map(move |(delay, figures)| {
                     let delay = number(delay)?;
-                    Some(Link { carrier, rate: number(rate), delay, figures })
+                    Some(Link { underlay, rate: number(rate), delay, figures })
                 })
             })
             .collect();
-        of_carrier.sort_by_key(|link| (link.rate.unwrap_or(u32::MAX), link.delay));
-        found.append(&mut of_carrier);
+        of_underlay.sort_by_key(|link| (link.rate.unwrap_or(u32::MAX), link.delay));
+        found.append(&mut of_underlay);
     }
     found
 }
@@ -111,7 +111,7 @@ fn think_lines(out: &mut String, name: &str, thinks: &Map<String, Value>) {
     times.sort_by_key(|(time, _)| *time);
     for (time, sizes) in times {
         for (key, size) in SIZES {
-            let figures = Link { carrier: "", rate: None, delay: 0, figures: &sizes[key] };
+            let figures = Link { underlay: "", rate: None, delay: 0, figures: &sizes[key] };
             let cells: Vec<_> = ["p50_us.{}", "p99_us.{}", "cpu_us_per_message.{}"]
                 .into_iter()
                 .filter_map(|path| figures.pair(path))

@@ -132,7 +132,7 @@ fn cpu_ratio(runs: &Runs, name: &str, other: &str) -> Option<f64> {
     Some(cpu("prp")? / cpu(other)?)
 }
 
-/// Those of the UDP carrier: TCP has all its offloads there.
+/// Those of the UDP underlay: TCP has all its offloads there.
 fn over_udp(runs: &Runs) -> [Bar; 8] {
     let ratio = |name: &str| runs.number(&format!("udp.{name}"), "ratios.tcp");
     let goodput = |mtu: u32| runs.number(&format!("udp.stream.mtu{mtu}"), &gbps("prp"));

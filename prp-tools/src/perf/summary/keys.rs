@@ -98,7 +98,7 @@ pub(super) fn gbps(transport: &str) -> String {
     format!("results.{transport}.gbps.median")
 }
 
-/// Puts `value` at `path`, making objects on the way.
+/// Puts `value` at `path`, making the objects that hold it.
 pub(super) fn insert(object: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
         None => drop(object.insert(path.to_owned(), value)),

@@ -33,7 +33,7 @@ struct Link<'a> {
     is_udp: bool,
     /// Mbit/s; `None` without a limit.
     rate: Option<u32>,
-    /// Microseconds each way.
+    /// Microseconds in each direction.
     delay: u32,
     /// What is in the names of its runs.
     name: &'a str,
@@ -44,10 +44,10 @@ impl<'a> Link<'a> {
     fn of(run: &'a str) -> Option<(Self, &'a str)> {
         let rest = run.strip_prefix("links.")?;
         let mut words = rest.splitn(4, '.');
-        let (carrier, rate, delay, what) =
+        let (underlay, rate, delay, what) =
             (words.next()?, words.next()?, words.next()?, words.next()?);
         let name = &rest[..rest.len() - what.len() - 1];
-        let is_udp = match carrier {
+        let is_udp = match underlay {
             "ethernet" => false,
             "udp" => true,
             _ => return None,
@@ -76,9 +76,9 @@ impl<'a> Link<'a> {
 /// For people.
 impl fmt::Display for Link<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let carrier = if self.is_udp { "UDP" } else { "Ethernet" };
+        let underlay = if self.is_udp { "UDP" } else { "Ethernet" };
         let rate = self.rate.map_or_else(|| "no limit".to_owned(), |rate| format!("{rate} Mbit/s"));
-        f.pad(&format!("{carrier}, {rate}, {} us", self.delay))
+        f.pad(&format!("{underlay}, {rate}, {} us", self.delay))
     }
 }
 
@@ -177,7 +177,7 @@ pub(super) fn bars(runs: &Runs) -> Vec<Bar> {
             (1.3, 1.0),
         ),
         bar(
-            "100 Mbit/s: CPU s/GB, PRP / TCP, worse carrier",
+            "100 Mbit/s: CPU s/GB, PRP / TCP, worse underlay",
             largest(slow.into_iter()),
             '<',
             (1.5, 1.0),
@@ -325,7 +325,7 @@ fn wire_us(runs: &Runs, link: Link<'_>) -> Option<f64> {
     is_first.then(|| Some(raw(link.delay)? - raw(0)? - f64::from(link.delay)))?
 }
 
-/// All figures, as nested objects by carrier, rate and delay.
+/// All figures, as nested objects by underlay, rate and delay.
 pub(super) fn keys(runs: &Runs) -> Value {
     let mut keys = serde_json::Map::new();
     for (link, what) in runs.names().filter_map(Link::of) {

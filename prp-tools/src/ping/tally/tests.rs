@@ -1,4 +1,4 @@
-use prp_proto::wire::NoWay;
+use prp_proto::wire::UnreachableCause;
 
 use super::*;
 
@@ -12,8 +12,8 @@ fn tally() -> Tally {
 }
 
 fn reply(sequence: u16, kind: NodeKind, ms: u64) -> ProbeReply {
-    let (no_way, took) = (NoWay::default(), Duration::from_millis(ms));
-    ProbeReply { from: NodeId::MIN, kind, no_way, sequence, routers: 0, took }
+    let (unreachable_cause, took) = (UnreachableCause::default(), Duration::from_millis(ms));
+    ProbeReply { from: NodeId::MIN, kind, unreachable_cause, sequence, routers: 0, took }
 }
 
 fn summary(tally: &Tally) -> String {
@@ -29,7 +29,7 @@ fn verdict__distinguishes_silence_from_an_answer() {
     let printed = format!("{:?}", tally.verdict().expect_err("no answer"));
     assert!(printed.contains("TimedOut"), "{printed}");
     tally.note(&reply(1, NodeKind::Unreachable, 1), 0, "9");
-    let printed = format!("{:?}", tally.verdict().expect_err("no way"));
+    let printed = format!("{:?}", tally.verdict().expect_err("no route"));
     assert!(printed.contains("Unreachable"), "{printed}");
     assert!(tally.lacks_last(true));
 }
@@ -64,12 +64,12 @@ fn note__a_second_answer_is_a_duplicate_and_counts_once() {
 
 /// Over UDP any process of the node that holds its own port answers.
 #[test]
-fn verdict__asks_for_what_would_answer_by_this_carrier() {
+fn verdict__asks_for_what_would_answer_by_this_underlay() {
     for (is_udp, wanted) in [
-        (false, "does prp-routed run there and on the way?"),
+        (false, "does prp-routed run there and on the path?"),
         (
             true,
-            "does prp-routed, or a program that uses PRP, run there, and prp-routed on the way?",
+            "does prp-routed, or a program that uses PRP, run there, and prp-routed on the path?",
         ),
     ] {
         let tally = Tally::new(NodeId::MIN, "1".into(), is_udp, false);

@@ -64,7 +64,7 @@ pub(super) struct Connection {
     owner: AtomicI32,
     bytes: AtomicU64,
     /// The holder's end of the pair, for as long as the connection is there. Without a descriptor
-    /// for it, what is on its way is not counted.
+    /// for it, what is in transit is not counted.
     held: Option<UnixStream>,
 }
 

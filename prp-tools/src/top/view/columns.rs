@@ -70,7 +70,7 @@ pub(super) const COLUMNS: [Column; 14] = [
     wide(number("Recv-Q", 6, |row, _| short(Some(row.connection.receive_queue as f64)))),
     wide(number("Send-Q", 6, |row, _| short(Some(row.connection.send_queue as f64)))),
     wide(number("Window", 6, |row, _| short(Some(row.connection.congestion_window as f64)))),
-    wide(text("Carrier", 8, |row, _| row.connection.carrier.clone())),
+    wide(text("Underlay", 8, |row, _| row.connection.underlay.clone())),
     widest(number("Silent", 6, |row, _| short(row.connection.silent_seconds))),
     widest(text("Blocked by", 11, |row, _| {
         row.connection.blocked_by.clone().unwrap_or_else(|| "-".into())

@@ -77,7 +77,7 @@ fn draw__narrow_screens_have_fewer_columns() {
 #[test]
 fn draw__wide_screens_have_more_columns() {
     let shown = screen(&sample(), &View::default(), 120, 24);
-    assert!(shown[4].contains("Recv-Q Send-Q Window Carrier  Process"), "{}", shown[4]);
+    assert!(shown[4].contains("Recv-Q Send-Q Window Underlay Process"), "{}", shown[4]);
     assert!(shown[5].contains("     0  1.48k  65.5k ethernet prp(42)"), "{}", shown[5]);
 }
 
@@ -88,7 +88,7 @@ fn draw__the_widest_screens_say_why_a_connection_does_not_move() {
     (connection.is_rtt_stale, connection.silent_seconds) = (true, Some(4.12));
     connection.blocked_by = Some("peer_window".into());
     let shown = screen(&sample, &View::default(), 140, 24);
-    assert!(shown[4].contains("Window Carrier  Silent Blocked by  Process"), "{}", shown[4]);
+    assert!(shown[4].contains("Window Underlay Silent Blocked by  Process"), "{}", shown[4]);
     assert!(shown[5].contains(" 0.120? "), "{}", shown[5]);
     assert!(shown[5].contains("ethernet    4.1 peer_window prp(42)"), "{}", shown[5]);
     assert_eq!(block(&sample, &View::default()), shown[..6].join("\n"));

@@ -116,7 +116,7 @@ pub(super) fn gather(
     }))
 }
 
-/// As [`gather`], the other way.
+/// As [`gather`], in the other direction.
 pub(super) fn scatter(
     inter: Inter,
     call: Call,

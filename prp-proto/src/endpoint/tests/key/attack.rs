@@ -95,7 +95,7 @@ fn attack__flipped_bits_and_replays_change_nothing() {
                 assert!(why.is_some(), "{direction:?} bit {bit} of {frame:02x?}");
             }
         }
-        // Only questions about what nobody believes may be on their way.
+        // Only questions about what nobody believes may be in transit.
         pair.drive();
         let after = [state_of(&pair.client.endpoint, c), state_of(&pair.server.endpoint, s)];
         let states =
@@ -167,7 +167,7 @@ fn with_crc(frame: &mut Vec<u8>) {
     frame.extend(crc);
 }
 
-/// PRP-KEY-1 and 14: the key's option is cut off, on the way there or back, so that both ends seem
+/// PRP-KEY-1 and 14: the key's option is cut off, on the path there or back, so that both ends seem
 /// to want none.
 #[test]
 fn attack__protection_cannot_be_taken_off() {

@@ -46,7 +46,7 @@ fn router__resets_connections_of_the_dead_as_they_were() {
         });
         let key = file(mode, 1);
         for (key, ends) in [(None, mode == Mode::Off), (Some(&key), true)] {
-            let answer = reset(&router(&pair.client.endpoint, key), &established).expect("a way");
+            let answer = reset(&router(&pair.client.endpoint, key), &established).expect("a path");
             assert_eq!(is_signed(&answer, &file(mode, 1)), mode != Mode::Off && key.is_some());
             give_frame(&mut pair, ToServer, &answer.bytes);
             assert_eq!(pair.server.endpoint.state(s) == State::Close, ends, "{mode}");

@@ -72,7 +72,7 @@ fn bars__of_the_links_that_raw_frames_fill() {
     near("1 Gbit/s over Ethernet: CPU s/GB, PRP / TCP without segmentation", 2.0);
     near("1 Gbit/s over Ethernet: CPU s/GB / that of no limit", 2.0);
     assert_eq!(value(&runs, "10 Gbit/s: goodput / what fits, worst link"), None);
-    assert_eq!(value(&runs, "100 Mbit/s: CPU s/GB, PRP / TCP, worse carrier"), None);
+    assert_eq!(value(&runs, "100 Mbit/s: CPU s/GB, PRP / TCP, worse underlay"), None);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn bars__of_messages_take_the_worst_without_a_delay() {
 }
 
 #[test]
-fn keys__by_carrier_rate_and_delay() {
+fn keys__by_underlay_rate_and_delay() {
     let raw = |us: f64| json!({"results": {"raw": {"p50_us": {"median": us}}}});
     let runs = Runs::of([
         ("links.ethernet.1000.25.stream", stream((0.97, 4.0), (0.95, 2.0), None)),

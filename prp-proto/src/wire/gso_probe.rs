@@ -1,5 +1,5 @@
-//! Datagrams by which a device finds out whether trains get through to a neighbour (SPEC
-//! PRP-UDP-7): some that leave as a train, and as many that leave alone. The neighbour's device
+//! Datagrams by which a device finds out whether GSO batches get through to a neighbour (SPEC
+//! PRP-UDP-7): some that leave as a GSO batch, and as many that leave alone. The neighbour's device
 //! reports which of them have come as they were sent.
 
 use core::fmt;
@@ -13,9 +13,9 @@ const REPORT: u8 = 2;
 
 /// A datagram of a test, as it has come.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub enum TrainTest {
-    /// A probe: of a train with an index below [`Self::MAX_PROBES`], alone with that or a higher
-    /// one.
+pub enum GsoProbe {
+    /// A probe: of a GSO batch with an index below [`Self::MAX_PROBES`], alone with that or a
+    /// higher one.
     Probe {
         /// The number of the test.
         test: u32,
@@ -33,8 +33,8 @@ pub enum TrainTest {
     Malformed,
 }
 
-impl TrainTest {
-    /// Probes that leave as a train, and probes that leave alone, at most.
+impl GsoProbe {
+    /// Probes that leave as a GSO batch, and probes that leave alone, at most.
     pub const MAX_PROBES: usize = 8;
     /// Bytes of a report, and those of a probe before its pattern: mark, kind, index, a field of 16
     /// bits, and the number of the test.
@@ -92,7 +92,7 @@ impl TrainTest {
     }
 }
 
-const fn header_of(kind: u8, index: u8, field: u16, test: u32) -> [u8; TrainTest::LEN] {
+const fn header_of(kind: u8, index: u8, field: u16, test: u32) -> [u8; GsoProbe::LEN] {
     let ([high, low], [a, b, c, d]) = (field.to_be_bytes(), test.to_be_bytes());
     let [m, n, o, p] = MARK;
     [m, n, o, p, kind, index, high, low, a, b, c, d]
@@ -105,18 +105,18 @@ fn pattern(test: u32, index: u8) -> impl Iterator<Item = u8> {
     (0..251u32).cycle().map(move |at| first.wrapping_add(at) as u8)
 }
 
-impl fmt::Display for TrainTest {
+impl fmt::Display for GsoProbe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Probe { test, index } if usize::from(*index) < Self::MAX_PROBES => {
-                write!(f, "train test {test}: probe {index}, of a train")
+                write!(f, "GSO test {test}: probe {index}, of a GSO batch")
             }
-            Self::Probe { test, index } => write!(f, "train test {test}: probe {index}, alone"),
+            Self::Probe { test, index } => write!(f, "GSO test {test}: probe {index}, alone"),
             Self::Report { test, came } => {
-                write!(f, "train test {test}: came {:08b} of a train, ", came & 0xff)?;
+                write!(f, "GSO test {test}: came {:08b} of a GSO batch, ", came & 0xff)?;
                 write!(f, "{:08b} alone", came >> Self::MAX_PROBES)
             }
-            Self::Malformed => f.write_str("train test: malformed"),
+            Self::Malformed => f.write_str("GSO test: malformed"),
         }
     }
 }
@@ -130,41 +130,41 @@ mod tests {
     #[test]
     fn read_whole__any_change_is_seen() {
         let mut bytes = vec![0; 200];
-        TrainTest::write_probe(&mut bytes, 0x0102_0304, 11);
-        let whole = Some(TrainTest::Probe { test: 0x0102_0304, index: 11 });
-        assert_eq!(TrainTest::read_whole(&bytes), whole);
+        GsoProbe::write_probe(&mut bytes, 0x0102_0304, 11);
+        let whole = Some(GsoProbe::Probe { test: 0x0102_0304, index: 11 });
+        assert_eq!(GsoProbe::read_whole(&bytes), whole);
         for at in 0..bytes.len() {
             for bit in 0..8 {
                 bytes[at] ^= 1 << bit;
-                assert_ne!(TrainTest::read_whole(&bytes), whole, "bit {bit} of byte {at}");
+                assert_ne!(GsoProbe::read_whole(&bytes), whole, "bit {bit} of byte {at}");
                 bytes[at] ^= 1 << bit;
             }
         }
-        for len in 0..TrainTest::SHORTEST_PROBE {
-            assert_ne!(TrainTest::read_whole(&bytes[..len]), whole);
+        for len in 0..GsoProbe::SHORTEST_PROBE {
+            assert_ne!(GsoProbe::read_whole(&bytes[..len]), whole);
         }
     }
 
     #[test]
     fn read_whole__reports_have_their_length() {
-        let report = TrainTest::report(7, 0x8102);
-        let expected = Some(TrainTest::Report { test: 7, came: 0x8102 });
-        assert_eq!(TrainTest::read_whole(&report), expected);
+        let report = GsoProbe::report(7, 0x8102);
+        let expected = Some(GsoProbe::Report { test: 7, came: 0x8102 });
+        assert_eq!(GsoProbe::read_whole(&report), expected);
         let longer = [&report[..], &[0]].concat();
-        assert_eq!(TrainTest::read_whole(&longer), Some(TrainTest::Malformed));
-        assert_eq!(TrainTest::read_whole(&report[..11]), Some(TrainTest::Malformed));
+        assert_eq!(GsoProbe::read_whole(&longer), Some(GsoProbe::Malformed));
+        assert_eq!(GsoProbe::read_whole(&report[..11]), Some(GsoProbe::Malformed));
     }
 
     #[test]
     fn read__what_it_says_it_is() {
         let mut bytes = [9; 100];
         bytes[..12].copy_from_slice(&[0, 0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 5]);
-        assert_eq!(TrainTest::read(&bytes), Some(TrainTest::Probe { test: 5, index: 3 }));
+        assert_eq!(GsoProbe::read(&bytes), Some(GsoProbe::Probe { test: 5, index: 3 }));
         // There are sixteen probes and two kinds.
         bytes[5] = 16;
-        assert_eq!(TrainTest::read(&bytes), Some(TrainTest::Malformed));
+        assert_eq!(GsoProbe::read(&bytes), Some(GsoProbe::Malformed));
         bytes[4] = 3;
-        assert_eq!(TrainTest::read(&bytes), Some(TrainTest::Malformed));
-        assert_eq!(TrainTest::read(b"a packet"), None);
+        assert_eq!(GsoProbe::read(&bytes), Some(GsoProbe::Malformed));
+        assert_eq!(GsoProbe::read(b"a packet"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! One-sided communication: what other ranks do with memory of this one, and this one with theirs.
 //!
-//! A rank asks another one by messages, which that does in their order, with its engine locked: so
-//! each is done at once as far as others see.
+//! A rank asks another one by messages, which that does in their order, with its exchange locked:
+//! so each is done at once as far as others see.
 
 mod lock;
 
@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use self::lock::Locks;
-use super::Engine;
+use super::Exchange;
 use crate::datatype::Datatype;
 use crate::matching::ByNumber;
 use crate::operation::Operation;
@@ -211,7 +211,7 @@ fn take_of_each(counts: &mut ByNumber<usize, u64>, ranks: &[usize]) -> Option<()
     Some(())
 }
 
-impl Engine {
+impl Exchange {
     /// Others may use this memory from now on.
     pub fn open_window(&mut self, context: u64, memory: Region) {
         self.open(context, Memory::Fixed(memory));
@@ -355,11 +355,11 @@ impl Engine {
             sent.into_iter().for_each(|request| self.requests.advance(request));
             return;
         }
-        if let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) {
+        if let Some(channel) = self.channels.get_mut(to).and_then(Option::as_mut) {
             let mut front = Region::owned(text.len());
             front.write(0, text);
-            link.end_burst();
-            link.queue_parts(&header, front, data, sent);
+            channel.end_burst();
+            channel.queue_parts(&header, front, data, sent);
             self.flush(to);
         }
     }
@@ -429,7 +429,7 @@ impl Engine {
     fn answer(&mut self, to: usize, id: u32) {
         if to == self.me {
             self.requests.advance(RequestId(id));
-        } else if let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) {
+        } else if let Some(channel) = self.channels.get_mut(to).and_then(Option::as_mut) {
             let header = Header {
                 kind: Kind::Received,
                 source: self.me as i32,
@@ -439,7 +439,7 @@ impl Engine {
                 len: 0,
                 signature: Signature::default(),
             };
-            link.queue(&header, Region::owned(0), None);
+            channel.queue(&header, Region::owned(0), None);
             self.flush(to);
         }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::engine::tests::pair;
+use crate::exchange::tests::pair;
 
 #[test]
 fn streams__of_a_rank_that_has_left_are_waited_on_as_it_may_come_back() {

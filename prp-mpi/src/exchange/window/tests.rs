@@ -1,6 +1,6 @@
 use super::*;
 use crate::datatype::Class;
-use crate::engine::tests::pair;
+use crate::exchange::tests::pair;
 
 const CONTEXT: u64 = 40;
 
@@ -25,14 +25,14 @@ fn numbers(region: &Region) -> Vec<i32> {
 }
 
 /// Two ranks, of which the second one has a window of these numbers.
-fn with_window(numbers: &[i32]) -> ([Engine; 2], Region) {
+fn with_window(numbers: &[i32]) -> ([Exchange; 2], Region) {
     let [origin, mut target] = pair();
     let memory = region(numbers);
     target.open_window(CONTEXT, memory.clone());
     ([origin, target], memory)
 }
 
-fn settle(all: &mut [Engine; 2]) {
+fn settle(all: &mut [Exchange; 2]) {
     while all[0].progress() | all[1].progress() {}
 }
 
@@ -156,7 +156,7 @@ fn attach__what_is_attached_is_reached_by_its_address_until_it_is_detached() {
     assert!(!target.attach(CONTEXT, first.part(4..8)), "it is there already");
     assert!(target.is_in_window(&second.addresses().unwrap()));
     let mut all = [origin, target];
-    let put = |all: &mut [Engine; 2], at: usize| {
+    let put = |all: &mut [Exchange; 2], at: usize| {
         let access = access(at as isize, 1, &int(), Operation::Replace);
         let request = all[0].begin_parts(1);
         all[0].update(1, CONTEXT, &access, region(&[9]), request);

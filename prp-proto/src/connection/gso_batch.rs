@@ -1,8 +1,9 @@
-//! Where the device sends trains, data wait until they fill one (SPEC PRP-UDP-6).
+//! Where the device sends GSO batches, data wait until they fill one (SPEC PRP-UDP-6).
 //!
-//! The kernel's cost of a datagram is one of calls. What a write leaves of a train, and what a
-//! window lets go beyond the last one, costs a call as a whole train does. So it waits for more,
-//! while so much is in flight that an acknowledgement comes before the receiver has had all of it.
+//! The kernel's cost of a datagram is one of calls. What a write leaves of a GSO batch, and what a
+//! window lets go beyond the last one, costs a call as a whole GSO batch does. So it waits for
+//! more, while so much is in flight that an acknowledgement comes before the receiver has had all
+//! of it.
 
 use core::time::Duration;
 
@@ -13,21 +14,21 @@ use super::ack_state::ACK_EVERY_BY_UDP;
 /// as long as this at 30 Gbit/s, so that what waited comes in time.
 const NEAR: Duration = Duration::from_micros(50);
 
-/// The train that is being sent.
+/// The GSO batch that is being sent.
 #[derive(Copy, Clone, Debug, Hash)]
-pub(super) struct Train {
+pub(super) struct GsoBatch {
     /// Segments of a full one; one where the device sends none.
     full: u16,
     /// Segments that may still go in the present one.
     left: u16,
 }
 
-impl Train {
+impl GsoBatch {
     pub(super) const fn new() -> Self {
         Self { full: 1, left: 0 }
     }
 
-    /// The next segment begins a train of up to `full`.
+    /// The next segment begins a GSO batch of up to `full`.
     pub(super) const fn begin(&mut self, full: u16) {
         *self = Self { full, left: 0 };
     }
@@ -40,14 +41,14 @@ impl Train {
 }
 
 impl Connection {
-    /// Whether new data wait until they fill a train.
+    /// Whether new data wait until they fill a GSO batch.
     #[inline]
-    pub(super) fn waits_for_train(&self) -> bool {
-        let Train { full, left } = self.send.train;
-        full > 1 && left == 0 && self.fills_no_train(u32::from(full))
+    pub(super) fn waits_for_gso_batch(&self) -> bool {
+        let GsoBatch { full, left } = self.send.gso_batch;
+        full > 1 && left == 0 && self.fills_no_gso_batch(u32::from(full))
     }
 
-    fn fills_no_train(&self, full: u32) -> bool {
+    fn fills_no_gso_batch(&self, full: u32) -> bool {
         let send = &self.send;
         let in_flight = send.flight.next().since(send.flight.base()).cast_unsigned();
         let room = send.right_edge.since(send.flight.next()).cast_unsigned();

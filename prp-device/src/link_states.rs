@@ -1,4 +1,4 @@
-//! Which devices are up and have a carrier, as the kernel reports it (rtnetlink).
+//! Which devices are up and have a link, as the kernel reports it (rtnetlink).
 
 use std::collections::HashMap;
 use std::io;
@@ -24,7 +24,7 @@ const MTU: u16 = 4;
 const UP: u32 = 1;
 const RUNNING: u32 = 0x40;
 const LOWER_UP: u32 = 0x1_0000;
-/// Set up, with a carrier of its own, and with one of what it is built on.
+/// Set up, with a link of its own, and with one of what it is built on.
 const USABLE: u32 = UP | RUNNING | LOWER_UP;
 
 /// What the kernel says of a device that is there.
@@ -32,7 +32,7 @@ const USABLE: u32 = UP | RUNNING | LOWER_UP;
 pub struct LinkState {
     /// The kernel's number for it.
     pub index: u32,
-    /// It is up and has a carrier.
+    /// It is up and has a link.
     pub up: bool,
     /// Its hardware address; all zeros for the loopback device.
     pub mac: MacAddr,
@@ -49,24 +49,24 @@ struct Link {
 
 /// The kernel's word on devices.
 #[derive(Debug)]
-pub struct Carrier {
+pub struct LinkStates {
     socket: OwnedFd,
     /// By number: a name may go from one device to another.
     devices: HashMap<u32, Link>,
     buffer: Vec<u8>,
 }
 
-impl Carrier {
+impl LinkStates {
     /// Asks for the state of all devices, and to be notified of changes.
     ///
     /// # Errors
     /// The kernel gives no such socket.
     pub fn watch() -> io::Result<Self> {
         let socket = netlink::open(NETWORK, GROUP_LINK, SockFlag::SOCK_NONBLOCK)?;
-        let mut carrier = Self { socket, devices: HashMap::new(), buffer: vec![0; BUFFER] };
-        carrier.ask()?;
-        carrier.read()?;
-        Ok(carrier)
+        let mut link_states = Self { socket, devices: HashMap::new(), buffer: vec![0; BUFFER] };
+        link_states.ask()?;
+        link_states.read()?;
+        Ok(link_states)
     }
 
     fn ask(&self) -> io::Result<()> {
@@ -131,7 +131,7 @@ impl Carrier {
     }
 }
 
-impl AsFd for Carrier {
+impl AsFd for LinkStates {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -68,7 +68,7 @@ impl Stream {
     }
 }
 
-/// A message on its way out.
+/// A message that is being sent.
 #[derive(Debug)]
 struct Outgoing {
     head: [u8; LONG_HEADER],
@@ -100,7 +100,7 @@ pub(crate) enum Target {
     Gathered(Vec<u8>),
 }
 
-/// A message on its way in.
+/// A message that is being received.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pub(crate) header: Header,
@@ -108,22 +108,22 @@ pub(crate) struct Incoming {
     pub(crate) target: Target,
 }
 
-/// What a poll of a link has found.
+/// What a poll of a channel has found.
 #[derive(Debug)]
-pub(crate) enum LinkInput {
+pub(crate) enum ChannelInput {
     /// Nothing more for now.
     Nothing,
     /// The header of a message.
     Header(Header),
-    /// Bytes of the message on its way in.
+    /// Bytes of the message that is being received.
     Bytes,
     /// The last byte of it, too.
     Whole,
 }
 
-/// A link to another rank.
+/// A channel to another rank.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct Channel {
     stream: Arc<Stream>,
     out: VecDeque<Outgoing>,
     /// Messages in `out` that were copied, and their bytes.
@@ -145,15 +145,15 @@ pub(crate) struct Link {
     pub(crate) has_left: bool,
     /// The rank at the other end has called `MPI_Finalize`. It may be there again by a session.
     pub(crate) has_finalized: bool,
-    /// For how long the next read may wait, by which a rank sleeps that has no other link.
+    /// For how long the next read may wait, by which a rank sleeps that has no other channel.
     patience: Option<Duration>,
     /// The last read has brought less than it could: there was no more at that moment.
     is_drained: bool,
     pub(crate) copies: Copies,
 }
 
-impl Link {
-    /// A link over `stream`.
+impl Channel {
+    /// A channel over `stream`.
     pub(crate) fn new(stream: Stream) -> io::Result<Self> {
         stream.set_nonblocking()?;
         Ok(Self {
@@ -350,18 +350,18 @@ impl Link {
     ///
     /// # Errors
     /// What the first byte of a header was, if that is none.
-    pub(crate) fn next(&mut self, held: impl FnMut(MessageId, &[u8])) -> Result<LinkInput, u8> {
+    pub(crate) fn next(&mut self, held: impl FnMut(MessageId, &[u8])) -> Result<ChannelInput, u8> {
         if self.incoming.is_some() {
             return Ok(self.take_body(held));
         }
         loop {
             if let Some((header, len)) = Header::read(&self.buffer[self.start..self.end])? {
                 self.start += len;
-                return Ok(LinkInput::Header(header));
+                return Ok(ChannelInput::Header(header));
             }
             // The peer may send a header and nothing behind it.
             if !self.fill(1) {
-                return Ok(LinkInput::Nothing);
+                return Ok(ChannelInput::Nothing);
             }
         }
     }
@@ -384,12 +384,12 @@ impl Link {
         read > 0
     }
 
-    fn take_body(&mut self, mut held: impl FnMut(MessageId, &[u8])) -> LinkInput {
-        let Some(mut incoming) = self.incoming.take() else { return LinkInput::Nothing };
+    fn take_body(&mut self, mut held: impl FnMut(MessageId, &[u8])) -> ChannelInput {
+        let Some(mut incoming) = self.incoming.take() else { return ChannelInput::Nothing };
         let left = incoming.header.len - incoming.got;
         if left == 0 {
             self.incoming = Some(incoming);
-            return LinkInput::Whole;
+            return ChannelInput::Whole;
         }
         let (at, left) = incoming.header.next_bytes(incoming.got);
         let at = usize::try_from(at).unwrap_or(usize::MAX);
@@ -433,9 +433,9 @@ impl Link {
         let whole = incoming.got == incoming.header.len;
         self.incoming = Some(incoming);
         match n {
-            _ if whole => LinkInput::Whole,
-            0 => LinkInput::Nothing,
-            _ => LinkInput::Bytes,
+            _ if whole => ChannelInput::Whole,
+            0 => ChannelInput::Nothing,
+            _ => ChannelInput::Bytes,
         }
     }
 }

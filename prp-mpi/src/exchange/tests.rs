@@ -7,14 +7,14 @@ use crate::sys::shared::{Bell, SharedEnd};
 use crate::wire::Signature;
 
 /// Two ranks that share memory.
-pub(super) fn pair() -> [Engine; 2] {
+pub(super) fn pair() -> [Exchange; 2] {
     let memory = SharedEnd::memory(2).unwrap();
     [0, 1].map(|me| {
         let bell = Bell::new().unwrap().as_fd().try_clone_to_owned().unwrap();
         let end = SharedEnd::new(memory.try_clone().unwrap(), me == 0, bell).unwrap();
         let mut streams = vec![None, None];
         streams[1 - me] = Some(Stream::Local(end));
-        Engine::new(me, streams).unwrap()
+        Exchange::new(me, streams).unwrap()
     })
 }
 
@@ -31,7 +31,7 @@ fn header(tag: i32) -> Header {
 }
 
 /// How many messages a rank has sent before it would have to wait.
-fn sent_at_once(sends: &mut Engine, bytes: usize, most: usize) -> usize {
+fn sent_at_once(sends: &mut Exchange, bytes: usize, most: usize) -> usize {
     (0..most)
         .take_while(|_| {
             let request = sends.send(1, header(1), &Region::owned(bytes));

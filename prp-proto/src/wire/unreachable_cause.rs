@@ -1,4 +1,4 @@
-//! Why a router has no way on: what it says behind a node block of kind unreachable (SPEC
+//! Why a router has no route on: what it says behind a node block of kind unreachable (SPEC
 //! PRP-NODE-6).
 
 use alloc::vec::Vec;
@@ -8,13 +8,13 @@ use super::frame::Frame;
 use super::node::{NodeBlock, NodeKind};
 use crate::addr::NodeId;
 
-/// Why a router has no way on. Prints as the end of a sentence about it.
+/// Why a router has no route on. Prints as the end of a sentence about it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub enum NoWay {
+pub enum UnreachableCause {
     /// Its prphosts has none.
     #[default]
     NoRoute,
-    /// The device of the way is down, or has no carrier.
+    /// The device of the route is down, or has no link.
     DeviceDown(DeviceName),
     /// The router of this node, which is next, does not answer or has stopped.
     RouterDown(NodeId),
@@ -27,7 +27,7 @@ pub struct DeviceName {
     len: usize,
 }
 
-impl NoWay {
+impl UnreachableCause {
     /// Its bytes.
     pub fn emit(self) -> Vec<u8> {
         match self {
@@ -56,7 +56,7 @@ impl NoWay {
     }
 }
 
-impl fmt::Display for NoWay {
+impl fmt::Display for UnreachableCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoute => f.write_str("its prphosts has none"),
@@ -100,21 +100,21 @@ mod tests {
     #[test]
     fn parse__what_was_emitted_and_anything() {
         let node = NodeId::new(0x1234).unwrap();
-        for no_way in [
-            NoWay::NoRoute,
-            NoWay::DeviceDown(DeviceName::new("eth1")),
-            NoWay::DeviceDown(DeviceName::default()),
-            NoWay::RouterDown(node),
+        for unreachable_cause in [
+            UnreachableCause::NoRoute,
+            UnreachableCause::DeviceDown(DeviceName::new("eth1")),
+            UnreachableCause::DeviceDown(DeviceName::default()),
+            UnreachableCause::RouterDown(node),
         ] {
-            assert_eq!(NoWay::parse(&no_way.emit()), no_way);
+            assert_eq!(UnreachableCause::parse(&unreachable_cause.emit()), unreachable_cause);
         }
-        assert_eq!(NoWay::RouterDown(node).emit(), [2, 0x12, 0x34]);
-        assert_eq!(NoWay::DeviceDown(DeviceName::new("lo")).emit(), *b"\x01lo");
+        assert_eq!(UnreachableCause::RouterDown(node).emit(), [2, 0x12, 0x34]);
+        assert_eq!(UnreachableCause::DeviceDown(DeviceName::new("lo")).emit(), *b"\x01lo");
         for bytes in [&[][..], &[2], &[2, 1], &[2, 0, 0], &[3, 1, 1]] {
-            assert_eq!(NoWay::parse(bytes), NoWay::NoRoute, "{bytes:?}");
+            assert_eq!(UnreachableCause::parse(bytes), UnreachableCause::NoRoute, "{bytes:?}");
         }
         // Expect: nothing that would move a terminal's cursor, and no more than a name has.
-        let forged = NoWay::parse(b"\x01\x1b[2Jbad\xff name of a device that is long");
+        let forged = UnreachableCause::parse(b"\x01\x1b[2Jbad\xff name of a device that is long");
         assert_eq!(forged.to_string(), "[2Jbadnameofade is down");
     }
 }

@@ -1,8 +1,8 @@
 //! Two ranks send each other more than any window holds, at the same time.
 //!
-//! `prp-mpirun -n 2 both_ways` begins both messages, computes, and waits for them. With `plain` it
-//! sends the same bytes over blocking streams, and first writes and then reads, as a simple program
-//! would. Both ranks block in their writes for ever, which a time limit ends here.
+//! `prp-mpirun -n 2 both_directions` begins both messages, computes, and waits for them. With
+//! `plain` it sends the same bytes over blocking streams, and first writes and then reads, as a
+//! simple program would. Both ranks block in their writes for ever, which a time limit ends here.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};

@@ -13,7 +13,7 @@ use prp_tests::wait;
 
 prp_tests::main! {
     light:
-        router__takes_a_stream_from_carrier_to_carrier,
+        router__takes_a_stream_from_underlay_to_underlay,
         router__leaves_its_node_s_packets_to_their_processes,
         router__gets_its_packets_from_the_process_at_the_node_s_port;
 }
@@ -54,10 +54,10 @@ impl Row {
 }
 
 /// A full Ethernet frame is also larger than a datagram may be.
-fn router__takes_a_stream_from_carrier_to_carrier() {
+fn router__takes_a_stream_from_underlay_to_underlay() {
     let row = Row::new();
     let _router = row.router();
-    let seed = seed::of("router__takes_a_stream_from_carrier_to_carrier");
+    let seed = seed::of("router__takes_a_stream_from_underlay_to_underlay");
     for (from, to) in [(1, 3), (3, 1)] {
         let [mut client, mut server] = [from, to].map(|node| row.process(node));
         connect(&mut client, &mut server, &format!("{to}:80"), "");

@@ -93,10 +93,10 @@ fn note__survives_what_no_kernel_says() {
 
 #[test]
 fn watch__knows_the_devices_of_this_machine() {
-    let carrier = Carrier::watch().expect("a netlink socket");
-    let lo = carrier.called("lo").expect("every machine has it");
+    let link_states = LinkStates::watch().expect("a netlink socket");
+    let lo = link_states.called("lo").expect("every machine has it");
     assert!(lo.mtu >= 1500 && lo.mac == MacAddr::ZERO, "{lo:?}");
-    assert_eq!((carrier.state(lo.index), carrier.name(lo.index)), (Some(lo), Some("lo")));
-    assert_eq!(carrier.called("no such"), None);
-    assert_eq!(carrier.state(0), None);
+    assert_eq!((link_states.state(lo.index), link_states.name(lo.index)), (Some(lo), Some("lo")));
+    assert_eq!(link_states.called("no such"), None);
+    assert_eq!(link_states.state(0), None);
 }

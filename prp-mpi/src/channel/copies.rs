@@ -7,7 +7,7 @@ use std::ops::AddAssign;
 pub struct Copies {
     /// Straight into the buffer of a receive.
     pub straight: u64,
-    /// Into the buffer of a receive, by way of what is read together with headers.
+    /// Into the buffer of a receive, through what is read together with headers.
     pub staged: u64,
     /// Into memory for messages that no call had asked for, and to a receive from there; or for
     /// what is done with a window, and to that.

@@ -1,8 +1,8 @@
-//! The collective operations under way, and the comparison of what the ranks call.
+//! The collective operations in progress, and the comparison of what the ranks call.
 
 use std::collections::VecDeque;
 
-use super::Engine;
+use super::Exchange;
 use crate::collective::schedule::{Advance, Schedule};
 use crate::request::{Outcome, RequestId, Status};
 use crate::wire::{Header, Signature};
@@ -74,8 +74,8 @@ impl Combining {
     }
 }
 
-/// A function of the program that is to be called without the engine. The operation goes on when it
-/// is [put back](Engine::put_back).
+/// A function of the program that is to be called without the exchange. The operation goes on when
+/// it is [put back](Engine::put_back).
 #[derive(Debug)]
 #[must_use = "the operation does not go on by itself"]
 pub struct Combination(Schedule);
@@ -87,7 +87,7 @@ impl Combination {
     }
 }
 
-impl Engine {
+impl Exchange {
     /// Begins a collective operation.
     pub fn start(&mut self, mut schedule: Schedule) -> RequestId {
         self.remember(&schedule);

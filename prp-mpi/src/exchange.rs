@@ -1,5 +1,5 @@
-//! All that a rank sends and receives: links, matching, requests and the collective operations
-//! under way.
+//! All that a rank sends and receives: channels, matching, requests and the collective operations
+//! in progress.
 
 mod collective;
 mod leaving;
@@ -11,9 +11,9 @@ mod window;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use crate::channel::Copies;
+use crate::channel::{Channel, ChannelInput, Incoming, Stream, Target};
 use crate::collective::schedule::Schedule;
-pub use crate::link::Copies;
-use crate::link::{Incoming, Link, LinkInput, Stream, Target};
 use crate::matching::{ByNumber, Matching, MessageId, Pattern, Posted, Unexpected};
 use crate::request::{Outcome, RequestId, Requests, Status};
 use crate::sys::memory::Region;
@@ -43,12 +43,12 @@ const MOST_ROOM: u64 = 1 << 20;
 /// How many more of them where the rank has nothing else to do.
 const CREDIT: usize = 1 << 10;
 
-/// What a rank sends and receives, and its links.
+/// What a rank sends and receives, and its channels.
 #[derive(Debug)]
-pub struct Engine {
+pub struct Exchange {
     me: usize,
-    links: Vec<Option<Link>>,
-    /// Links with a burst under way.
+    channels: Vec<Option<Channel>>,
+    /// Channels with a burst in progress.
     in_burst: Vec<usize>,
     matching: Matching,
     requests: Requests,
@@ -58,7 +58,7 @@ pub struct Engine {
     calls: ByNumber<u64, CallHistory>,
     /// A disagreement that was found: world rank, its signature, ours, context.
     pub mismatch: Option<Mismatch>,
-    /// What came on a link that is no header, and the rank that sent it.
+    /// What came on a channel that is no header, and the rank that sent it.
     pub garbage: Option<(usize, u8)>,
     /// A message that was longer than the buffer of a receive that had been released.
     pub overrun: Option<Overrun>,
@@ -72,16 +72,16 @@ pub struct Engine {
     other_changes: u64,
 }
 
-impl Engine {
+impl Exchange {
     /// Rank `me` of the world, with a stream to each other rank.
     ///
     /// # Errors
     /// If a stream cannot be made nonblocking.
     pub fn new(me: usize, streams: Vec<Option<Stream>>) -> std::io::Result<Self> {
-        let links = streams.into_iter().map(|s| s.map(Link::new).transpose());
+        let channels = streams.into_iter().map(|s| s.map(Channel::new).transpose());
         Ok(Self {
             me,
-            links: links.collect::<Result<_, _>>()?,
+            channels: channels.collect::<Result<_, _>>()?,
             in_burst: Vec::new(),
             matching: Matching::default(),
             requests: Requests::default(),
@@ -117,8 +117,8 @@ impl Engine {
 
     /// Begins to send. `header.id` and `header.len` are filled in here.
     pub fn send(&mut self, to: usize, header: Header, body: &Region) -> RequestId {
-        self.begin_send(to, header, body, |link| {
-            link.end_burst();
+        self.begin_send(to, header, body, |channel| {
+            channel.end_burst();
             false
         })
     }
@@ -127,11 +127,11 @@ impl Engine {
     /// leave in one segment: until [`Self::end_bursts`], or until [`Self::send_overdue`] finds it
     /// twice.
     pub fn send_in_burst(&mut self, to: usize, header: Header, body: &Region) -> RequestId {
-        let link = self.links.get(to).and_then(Option::as_ref);
-        if link.is_some_and(|link| link.is_remote() && !link.is_in_burst()) {
+        let channel = self.channels.get(to).and_then(Option::as_ref);
+        if channel.is_some_and(|channel| channel.is_remote() && !channel.is_in_burst()) {
             self.in_burst.push(to);
         }
-        self.begin_send(to, header, body, Link::may_wait)
+        self.begin_send(to, header, body, Channel::may_wait)
     }
 
     fn begin_send(
@@ -139,7 +139,7 @@ impl Engine {
         to: usize,
         mut header: Header,
         body: &Region,
-        may_wait: impl FnOnce(&mut Link) -> bool,
+        may_wait: impl FnOnce(&mut Channel) -> bool,
     ) -> RequestId {
         let waits = if header.kind == Kind::Synchronous { 2 } else { 1 };
         let request = self.requests.begin(waits, Status::EMPTY);
@@ -160,16 +160,16 @@ impl Engine {
             packed.copy_from(body);
             packed
         };
-        if let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) {
-            link.queue(&header, body, Some(request));
-            if may_wait(link) {
+        if let Some(channel) = self.channels.get_mut(to).and_then(Option::as_mut) {
+            channel.queue(&header, body, Some(request));
+            if may_wait(channel) {
                 return request;
             }
             self.flush(to);
         }
-        if let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) {
-            link.note_burst_sent();
-            if let Some(request) = link.own_last(COPIED) {
+        if let Some(channel) = self.channels.get_mut(to).and_then(Option::as_mut) {
+            channel.note_burst_sent();
+            if let Some(request) = channel.own_last(COPIED) {
                 self.requests.advance(request);
             }
         }
@@ -178,18 +178,18 @@ impl Engine {
 
     /// Sends what there is room for to a rank; how many bytes.
     fn flush(&mut self, to: usize) -> usize {
-        let Some(link) = self.links.get_mut(to).and_then(Option::as_mut) else { return 0 };
-        let waited = link.waits_for_room();
-        let sent = link.flush(|r| self.requests.advance(r));
-        self.other_changes += u64::from(link.waits_for_room() != waited);
+        let Some(channel) = self.channels.get_mut(to).and_then(Option::as_mut) else { return 0 };
+        let waited = channel.waits_for_room();
+        let sent = channel.flush(|r| self.requests.advance(r));
+        self.other_changes += u64::from(channel.waits_for_room() != waited);
         sent
     }
 
     /// The program calls something that waits or polls: no message waits for another one.
     pub fn end_bursts(&mut self) {
         while let Some(to) = self.in_burst.pop() {
-            if let Some(link) = self.links[to].as_mut() {
-                link.end_burst();
+            if let Some(channel) = self.channels[to].as_mut() {
+                channel.end_burst();
                 self.flush(to);
             }
         }
@@ -197,8 +197,8 @@ impl Engine {
 
     /// Sends messages that have waited for another one since the last call of this.
     pub fn send_overdue(&mut self) {
-        for to in 0..self.links.len() {
-            if self.links[to].as_mut().is_some_and(Link::is_overdue) {
+        for to in 0..self.channels.len() {
+            if self.channels[to].as_mut().is_some_and(Channel::is_overdue) {
                 self.flush(to);
             }
         }
@@ -250,7 +250,7 @@ impl Engine {
     }
 
     fn incoming_of(&mut self, from: usize) -> Option<&mut Incoming> {
-        self.links.get_mut(from)?.as_mut()?.incoming.as_mut()
+        self.channels.get_mut(from)?.as_mut()?.incoming.as_mut()
     }
 
     /// Writes down what a receive has got, or will have.
@@ -275,16 +275,16 @@ impl Engine {
         }
         if from == self.me {
             self.requests.advance(RequestId(header.id));
-        } else if let Some(link) = self.links.get_mut(from).and_then(Option::as_mut) {
+        } else if let Some(channel) = self.channels.get_mut(from).and_then(Option::as_mut) {
             let answer = Header { kind: Kind::Received, len: 0, ..*header };
-            link.queue(&answer, Region::owned(0), None);
+            channel.queue(&answer, Region::owned(0), None);
             self.flush(from);
         }
     }
 
     /// The oldest message that `pattern` takes: its number, and what a receive of it would have.
     pub fn probe(&mut self, pattern: &Pattern) -> Option<(MessageId, Status)> {
-        for from in 0..self.links.len() {
+        for from in 0..self.channels.len() {
             self.admit(from, |_, header| pattern.takes(header));
         }
         let (id, message) = self.matching.find(pattern)?;
@@ -312,8 +312,8 @@ impl Engine {
     /// Moves what can be moved. `false` if that was nothing.
     pub fn progress(&mut self) -> bool {
         let mut moved = false;
-        for from in 0..self.links.len() {
-            moved |= self.progress_link(from);
+        for from in 0..self.channels.len() {
+            moved |= self.progress_channel(from);
         }
         moved | self.advance_schedules()
     }
@@ -321,55 +321,55 @@ impl Engine {
     /// The only other rank that sends or receives anything, if it is on another node and has all
     /// that was sent.
     pub fn only_remote(&self) -> Option<usize> {
-        let mut open =
-            (0..self.links.len()).filter(|&r| self.links[r].as_ref().is_some_and(|l| !l.is_over));
+        let mut open = (0..self.channels.len())
+            .filter(|&r| self.channels[r].as_ref().is_some_and(|l| !l.is_over));
         let (only, other) = (open.next()?, open.next());
-        let link = self.links[only].as_ref()?;
-        let waits = link.is_remote() && link.is_open() && !link.wants_room();
+        let channel = self.channels[only].as_ref()?;
+        let waits = channel.is_remote() && channel.is_open() && !channel.wants_room();
         (other.is_none() && waits).then_some(only)
     }
 
     /// Whether a rank of this node may still send or receive anything.
     pub fn has_local(&self) -> bool {
-        self.links.iter().flatten().any(|l| !l.is_remote() && !l.is_over)
+        self.channels.iter().flatten().any(|l| !l.is_remote() && !l.is_over)
     }
 
     /// Whether a message is held back.
     pub fn is_stalled(&self) -> bool {
-        self.links.iter().flatten().any(|l| l.stalled.is_some())
+        self.channels.iter().flatten().any(|l| l.stalled.is_some())
     }
 
     /// As [`Self::progress`], but waits for `from` to send something, for up to `patience`.
     pub fn progress_patiently(&mut self, from: usize, patience: Duration) -> bool {
-        if let Some(link) = self.links[from].as_mut() {
-            link.be_patient(patience);
+        if let Some(channel) = self.channels[from].as_mut() {
+            channel.be_patient(patience);
         }
         self.progress()
     }
 
-    fn progress_link(&mut self, from: usize) -> bool {
-        self.admit(from, |engine, header| {
-            engine.can_hold(from) || engine.matching.is_awaited(header)
+    fn progress_channel(&mut self, from: usize) -> bool {
+        self.admit(from, |exchange, header| {
+            exchange.can_hold(from) || exchange.matching.is_awaited(header)
         });
-        let Some(link) = self.links[from].as_mut() else { return false };
-        link.mark_readable();
-        let was_over = link.is_over;
-        let mut moved = link.wants_room() && self.flush(from) > 0;
-        while let Some(link) = self.links[from].as_mut().filter(|l| l.is_open()) {
+        let Some(channel) = self.channels[from].as_mut() else { return false };
+        channel.mark_readable();
+        let was_over = channel.is_over;
+        let mut moved = channel.wants_room() && self.flush(from) > 0;
+        while let Some(channel) = self.channels[from].as_mut().filter(|l| l.is_open()) {
             let matching = &mut self.matching;
-            match link.next(|id, bytes| matching.append(id, bytes)) {
-                Ok(LinkInput::Nothing) => break,
-                Ok(LinkInput::Header(header)) => self.begin(from, header),
-                Ok(LinkInput::Bytes) => {}
-                Ok(LinkInput::Whole) => self.end(from),
+            match channel.next(|id, bytes| matching.append(id, bytes)) {
+                Ok(ChannelInput::Nothing) => break,
+                Ok(ChannelInput::Header(header)) => self.begin(from, header),
+                Ok(ChannelInput::Bytes) => {}
+                Ok(ChannelInput::Whole) => self.end(from),
                 Err(byte) => {
-                    link.is_over = true;
+                    channel.is_over = true;
                     self.garbage.get_or_insert((from, byte));
                 }
             }
             moved = true;
         }
-        let is_over = self.links[from].as_ref().is_some_and(|link| link.is_over);
+        let is_over = self.channels[from].as_ref().is_some_and(|channel| channel.is_over);
         self.other_changes += u64::from(is_over && !was_over);
         moved
     }
@@ -379,13 +379,13 @@ impl Engine {
         if self.matching.unexpected_bytes() >= HELD {
             return false;
         }
-        let Some(link) = self.links[from].as_mut() else { return true };
+        let Some(channel) = self.channels[from].as_mut() else { return true };
         if self.matching.unexpected_of(from) < HELD_MESSAGES {
-            link.credit = 0;
+            channel.credit = 0;
             return true;
         }
-        let has_credit = link.credit > 0;
-        link.credit = link.credit.saturating_sub(1);
+        let has_credit = channel.credit > 0;
+        channel.credit = channel.credit.saturating_sub(1);
         has_credit
     }
 
@@ -411,8 +411,8 @@ impl Engine {
                 Target::Request(request, region)
             }
             None if !self.can_hold(from) => {
-                if let Some(link) = self.links[from].as_mut() {
-                    link.stalled = Some(header);
+                if let Some(channel) = self.channels[from].as_mut() {
+                    channel.stalled = Some(header);
                 }
                 return;
             }
@@ -422,18 +422,18 @@ impl Engine {
     }
 
     fn expect(&mut self, from: usize, incoming: Incoming) {
-        if let Some(link) = self.links[from].as_mut() {
+        if let Some(channel) = self.channels[from].as_mut() {
             let is_empty = incoming.header.len == 0;
-            link.incoming = Some(incoming);
+            channel.incoming = Some(incoming);
             if is_empty {
                 self.end(from);
             }
         }
     }
 
-    /// The message on its way from `from` is whole.
+    /// The message in transit from `from` is whole.
     fn end(&mut self, from: usize) {
-        let incoming = self.links[from].as_mut().and_then(|l| l.incoming.take());
+        let incoming = self.channels[from].as_mut().and_then(|l| l.incoming.take());
         let Some(Incoming { header, target, .. }) = incoming else { return };
         match target {
             Target::Request(request, _) => self.requests.advance(request),
@@ -444,12 +444,12 @@ impl Engine {
 
     /// Takes in the message that was held back, if `may` says so.
     fn admit(&mut self, from: usize, may: impl Fn(&mut Self, &Header) -> bool) {
-        let Some(header) = self.links[from].as_ref().and_then(|l| l.stalled) else { return };
+        let Some(header) = self.channels[from].as_ref().and_then(|l| l.stalled) else { return };
         if !may(self, &header) {
             return;
         }
-        if let Some(link) = self.links[from].as_mut() {
-            link.stalled = None;
+        if let Some(channel) = self.channels[from].as_mut() {
+            channel.stalled = None;
         }
         let target = match self.matching.take_posted(&header) {
             Some(Posted { region, request, .. }) => {
@@ -465,11 +465,11 @@ impl Engine {
     /// Nothing else can happen: one message is taken in beyond the limit, or some that are many and
     /// not long, since what is waited for may be behind it.
     pub fn admit_one(&mut self) -> bool {
-        let stalled = |l: &Option<Link>| l.as_ref().is_some_and(|l| l.stalled.is_some());
-        let Some(from) = self.links.iter().position(stalled) else { return false };
+        let stalled = |l: &Option<Channel>| l.as_ref().is_some_and(|l| l.stalled.is_some());
+        let Some(from) = self.channels.iter().position(stalled) else { return false };
         self.admit(from, |_, _| true);
-        if let Some(link) = self.links[from].as_mut() {
-            link.credit = CREDIT;
+        if let Some(channel) = self.channels[from].as_mut() {
+            channel.credit = CREDIT;
         }
         true
     }
@@ -521,7 +521,7 @@ impl Engine {
 
     /// The streams to wait on, with whether each waits for room.
     pub fn streams(&self) -> Vec<(Arc<Stream>, bool, bool)> {
-        let open = self.links.iter().flatten().filter(|l| !l.is_over);
+        let open = self.channels.iter().flatten().filter(|l| !l.is_over);
         open.map(|l| (l.stream(), l.is_open(), l.wants_room())).collect()
     }
 
@@ -543,7 +543,7 @@ impl Engine {
     /// Where the bytes of messages went that have come from other ranks.
     pub fn copies(&self) -> Copies {
         let mut all = Copies::default();
-        self.links.iter().flatten().for_each(|link| all += link.copies);
+        self.channels.iter().flatten().for_each(|channel| all += channel.copies);
         all
     }
 

@@ -1,11 +1,11 @@
 //! Leaving the job, and coming back to it: a rank is not in it between two sessions.
 
-use super::Engine;
-use crate::link::Link;
+use super::Exchange;
+use crate::channel::Channel;
 use crate::sys::memory::Region;
 use crate::wire::{Header, Kind, Signature};
 
-impl Engine {
+impl Exchange {
     /// Tells all others that this rank is in `MPI_Finalize`, and sends no more unless it returns.
     pub fn send_goodbye(&mut self) {
         self.send_to_all(Kind::Goodbye);
@@ -31,9 +31,9 @@ impl Engine {
             len: 0,
             signature: Signature::default(),
         };
-        for to in 0..self.links.len() {
-            if let Some(link) = self.links[to].as_mut() {
-                link.queue(&header, Region::owned(0), None);
+        for to in 0..self.channels.len() {
+            if let Some(channel) = self.channels[to].as_mut() {
+                channel.queue(&header, Region::owned(0), None);
                 self.flush(to);
             }
         }
@@ -41,21 +41,21 @@ impl Engine {
 
     /// What another rank has said of itself.
     pub(super) fn note_presence(&mut self, from: usize, kind: Kind) {
-        if let Some(link) = self.links[from].as_mut() {
-            link.has_left = kind != Kind::Return;
-            link.has_finalized |= kind == Kind::Goodbye;
+        if let Some(channel) = self.channels[from].as_mut() {
+            channel.has_left = kind != Kind::Return;
+            channel.has_finalized |= kind == Kind::Goodbye;
             self.other_changes += 1;
         }
     }
 
     /// Whether all others are in `MPI_Finalize`, or have left, and all that was sent is out.
     pub fn all_have_left(&self) -> bool {
-        self.links.iter().flatten().all(Link::is_done)
+        self.channels.iter().flatten().all(Channel::is_done)
     }
 
     /// Whether all that was sent is out. A rank that has left needs no more of it.
     pub fn is_all_out(&self) -> bool {
-        self.links.iter().flatten().all(|link| link.has_left || !link.wants_room())
+        self.channels.iter().flatten().all(|channel| channel.has_left || !channel.wants_room())
     }
 }
 

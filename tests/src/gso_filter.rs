@@ -1,4 +1,4 @@
-//! An eBPF program that changes trains of datagrams, like a defective kernel or network card.
+//! An eBPF program that changes GSO batches, like a defective kernel or network card.
 
 use std::fs::File;
 use std::io;
@@ -17,14 +17,14 @@ use crate::topology::Node;
 /// the pattern of a probe.
 const FIRST: i32 = 14 + 20 + 8 + 40;
 
-/// Linux's maximum number of datagrams in a train.
+/// Linux's maximum number of datagrams in a GSO batch.
 const MAX_DATAGRAMS: usize = 128;
 
 /// On the stack.
 const GARBAGE: i16 = -8;
 
 /// Loads the program: as long as the result lives, the kernel changes four bytes of each datagram
-/// of the trains that `node` receives over IPv4, except the first datagram of each train.
+/// of the GSO batches that `node` receives over IPv4, except the first datagram of each.
 ///
 /// # Errors
 /// `PermissionDenied` without CAP_BPF and CAP_NET_ADMIN, `InvalidInput` if the kernel is older than
@@ -32,19 +32,19 @@ const GARBAGE: i16 = -8;
 ///
 /// # Panics
 /// If the node has no device, or its namespace cannot be entered.
-pub fn garble_trains(node: &Node<'_>) -> io::Result<FrameHook> {
+pub fn garble_gso(node: &Node<'_>) -> io::Result<FrameHook> {
     let path = node.field("path");
     let hook = || {
         let namespace = File::open(path).expect("the node's namespace is there");
         setns(namespace, CloneFlags::CLONE_NEWNET).expect("the namespace can be entered");
         let device = interfaces().into_iter().find(|i| !i.loopback).expect("a device");
-        FrameProgram::load("garble_trains", &program())?.hook(device.index)
+        FrameProgram::load("garble_gso", &program())?.hook(device.index)
     };
     // A separate thread enters the namespace and ends there.
     std::thread::scope(|scope| scope.spawn(hook).join().expect("it does not panic"))
 }
 
-/// R6 is the train, R7 the size of its datagrams, R8 the offset in it.
+/// R6 is the GSO batch, R7 the size of its datagrams, R8 the offset in it.
 fn program() -> Vec<u64> {
     let mut asm = Assembler::default();
     let end = asm.label();
@@ -63,7 +63,7 @@ fn program() -> Vec<u64> {
         asm.set(R4, 4);
         asm.set(R5, 0);
         asm.call(skb::STORE_BYTES);
-        // The end of the train.
+        // The end of the GSO batch.
         asm.jump_if(Ne, R0, 0, end);
     }
     asm.bind(end);

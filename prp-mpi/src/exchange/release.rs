@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use super::Engine;
-use crate::link::{Incoming, Target};
+use super::Exchange;
+use crate::channel::{Incoming, Target};
 use crate::matching::{Pattern, Posted};
 use crate::request::{Request, RequestId, Status};
 use crate::sys::memory::Region;
@@ -19,7 +19,7 @@ use crate::wire::Header;
 pub const THRESHOLD: usize = 32 << 10;
 
 /// Fewest bytes still to come for which it is. Closing pages, a touch and opening them again take
-/// some 15 us, which is what these bytes take on a link of 10 Gbit/s.
+/// some 15 us, which is what these bytes take at 10 Gbit/s.
 const LEAST_TO_COME: usize = 16 << 10;
 
 /// Receives that were released.
@@ -37,7 +37,7 @@ pub(super) struct Released {
 pub struct Counts {
     /// Before anything of their message was there.
     pub before_header: u64,
-    /// While their message was on its way.
+    /// While their message was in transit.
     pub after_header: u64,
 }
 
@@ -52,7 +52,7 @@ pub struct Overrun {
     pub room: usize,
 }
 
-impl Engine {
+impl Exchange {
     /// As [`Self::receive`]; the receive may be released early.
     pub fn receive_early(&mut self, pattern: Pattern, region: Region) -> RequestId {
         let is_releasable = region.len() >= THRESHOLD && region.addresses().is_some();
@@ -83,7 +83,7 @@ impl Engine {
         if self.requests.is_done(id) {
             return true;
         }
-        // What is done with a window is done inside the engine, where no page may be closed.
+        // What is done with a window is done inside the exchange, where no page may be closed.
         if self.addresses_of(id).is_some_and(|addresses| self.is_in_window(&addresses)) {
             return self.refuse(id);
         }
@@ -141,7 +141,7 @@ impl Engine {
     }
 
     fn incoming_for(&mut self, id: RequestId) -> Option<&mut Incoming> {
-        let mut all = self.links.iter_mut().flatten().filter_map(|l| l.incoming.as_mut());
+        let mut all = self.channels.iter_mut().flatten().filter_map(|l| l.incoming.as_mut());
         all.find(|i| matches!(i.target, Target::Request(request, _) if request == id))
     }
 
@@ -194,7 +194,7 @@ fn part_of_posted(posted: &Posted) -> Option<Range<usize>> {
     (is_whole && is_named).then_some(0..posted.region.len())
 }
 
-/// Which part of the buffer of a message on its way can be closed.
+/// Which part of the buffer of a message in transit can be closed.
 fn part_of_incoming(incoming: &Incoming) -> Option<Range<usize>> {
     let page = protection::page()?;
     let Target::Request(_, region) = &incoming.target else { return None };

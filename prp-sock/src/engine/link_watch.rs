@@ -3,29 +3,29 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use super::Engine;
-use prp_device::{Carrier, UdpDevice, own_addrs};
+use prp_device::{LinkStates, UdpDevice, own_addrs};
 
 /// The kernel's word on devices, for as long as it can be had.
 #[derive(Debug)]
-pub(super) struct CarrierWatch {
-    carrier: Option<Carrier>,
+pub(super) struct LinkWatch {
+    link_states: Option<LinkStates>,
 }
 
-impl CarrierWatch {
+impl LinkWatch {
     /// Those of the calling thread's network namespace. Without netlink nothing is known of them.
     pub(super) fn watch() -> Self {
-        Self { carrier: Carrier::watch().ok() }
+        Self { link_states: LinkStates::watch().ok() }
     }
 
     /// What to poll for news.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.carrier.as_ref().map(AsFd::as_fd)
+        self.link_states.as_ref().map(AsFd::as_fd)
     }
 
     /// Takes the kernel's news, and notes them at the devices of `engine`.
     pub(super) fn check(&mut self, engine: &Engine) {
-        let Some(carrier) = &mut self.carrier else { return };
-        match carrier.read() {
+        let Some(link_states) = &mut self.link_states else { return };
+        match link_states.read() {
             Ok(false) => {
                 // The one that has taken its place may be the one that prphosts means by now.
                 if engine.lock().lacks_device() {
@@ -34,7 +34,7 @@ impl CarrierWatch {
                 return;
             }
             Ok(true) => {}
-            Err(_) => self.carrier = None,
+            Err(_) => self.link_states = None,
         }
         self.note(engine);
         note_udp_mtus(engine);
@@ -54,7 +54,7 @@ impl CarrierWatch {
             let file = file.as_ref();
             file.is_some_and(|file| own_addrs(file.hosts(), local, name).any(|own| own == mac))
         };
-        let renamed = core.note_links(self.carrier.as_ref(), engine.device_names(), is_own);
+        let renamed = core.note_links(self.link_states.as_ref(), engine.device_names(), is_own);
         engine.finish(core, now);
         if let Some(file) = file.filter(|_| renamed) {
             engine.reload(&file);

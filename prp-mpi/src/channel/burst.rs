@@ -1,10 +1,10 @@
 //! Bursts: messages that a program begins to send to one rank before it waits for anything.
 //!
 //! Programs repeat themselves: a rank that exchanges the edges of its part begins the same messages
-//! in every step. So a link expects as many messages as in the last burst, and all but the last one
-//! wait, to leave in one segment with it. That is a guess, which delays messages where it is wrong.
-//! The link keeps an account: what a message saves that leaves with another one, less the time for
-//! which messages wait. It lets them wait only while the balance is not negative.
+//! in every step. So a channel expects as many messages as in the last burst, and all but the last
+//! one wait, to leave in one segment with it. That is a guess, which delays messages where it is
+//! wrong. The channel keeps an account: what a message saves that leaves with another one, less the
+//! time for which messages wait. It lets them wait only while the balance is not negative.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 /// receiver (2.2 us for 64 bytes between two network namespaces, `bench --mpi`).
 const SAVED: i64 = 2_000;
 
-/// The balance of a new link: eight bursts of two show that the program is in a loop.
+/// The balance of a new channel: eight bursts of two show that the program is in a loop.
 const AT_FIRST: i64 = -8 * SAVED;
 
 /// Largest balance: a program that begins to compute between its messages loses no more than that.
 const MAX_BALANCE: i64 = 50 * SAVED;
 
-/// The bursts of a link.
+/// The bursts of a channel.
 #[derive(Debug)]
 pub(super) struct Bursts {
-    /// Messages of the burst that is under way.
+    /// Messages of the burst that is in progress.
     begun: u32,
     /// Messages of the last burst.
     length: u32,
@@ -29,7 +29,7 @@ pub(super) struct Bursts {
     balance: i64,
     /// When the program was left to itself after the last message, if messages are expected.
     left: Option<Instant>,
-    /// [`Self::is_overdue`] has seen messages of the burst under way waiting.
+    /// [`Self::is_overdue`] has seen messages of the burst in progress waiting.
     was_seen: bool,
 }
 
@@ -65,7 +65,7 @@ impl Bursts {
         }
     }
 
-    /// A call sends at once, polls or waits: the burst under way has ended.
+    /// A call sends at once, polls or waits: the burst in progress has ended.
     pub(super) fn end(&mut self, now: impl FnOnce() -> Instant) {
         if self.begun == 0 {
             return;
@@ -88,7 +88,7 @@ impl Bursts {
         is_overdue
     }
 
-    /// Whether the burst under way goes on if it is as long as the last one.
+    /// Whether the burst in progress goes on if it is as long as the last one.
     const fn is_expecting(&self) -> bool {
         0 < self.begun && self.begun < self.length
     }
