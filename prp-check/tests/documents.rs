@@ -47,9 +47,10 @@ fn text(document: &str) -> String {
     whole
 }
 
-/// The file that `line` includes.
+/// The document that `line` includes. Other files are what programs print when the book is built.
 fn included(line: &str) -> Option<&str> {
-    line.trim().strip_prefix("{{#include ")?.strip_suffix("}}")
+    let name = line.trim().strip_prefix("{{#include ")?.strip_suffix("}}")?;
+    Some(name).filter(|name| name.ends_with(".md"))
 }
 
 /// The lines of `text` that are no code, with code within them taken out.

@@ -198,7 +198,7 @@ fn end(name: &str, failure: &Failure) -> ! {
 /// returned.
 pub(crate) fn refuse(name: &'static str) -> c_int {
     let text = "prp-mpi does not implement this function (dynamic processes, data representations of \
-                programs and Fortran are left out; docs/mpi-functions.md has the table)";
+                programs and Fortran are left out; `prp-mpicc --functions` lists what is there)";
     handle(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
 }
 
