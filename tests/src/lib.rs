@@ -16,6 +16,7 @@
 //! | [`gso_filter`] | a program in the kernel that changes GSO batches |
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
 //! | [`program`] | programs of other crates |
+//! | [`server`] | servers that say on standard output what they do |
 //! | [`seed`] | the random seed of a run, with which a failure can be repeated |
 
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -35,6 +36,7 @@ pub mod puppet;
 pub mod router;
 pub mod scratch;
 pub mod seed;
+pub mod server;
 pub mod stream;
 pub mod terminal;
 pub mod topology;

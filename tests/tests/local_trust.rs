@@ -2,8 +2,7 @@
 //! (docs/trust.md).
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 use prp_routed::report::Question;
 use prp_tests::harness::skip;
@@ -11,6 +10,7 @@ use prp_tests::privilege::NOBODY;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::{Router, ask};
 use prp_tests::scratch::{ForeignFolder, TempFile};
+use prp_tests::server::Server;
 use prp_tests::topology::Topology;
 use prp_tests::wait::until;
 
@@ -40,10 +40,8 @@ const SECONDS: &str = "60";
 
 /// An attacker on node 2 without privileges. It runs as user 65534 if that user exists. In the user
 /// namespace of an ordinary user it is the same user as the others, without their capabilities.
-/// Killed when dropped.
 struct Attacker {
-    child: Child,
-    lines: BufReader<ChildStdout>,
+    process: Server,
     _program: TempFile,
 }
 
@@ -63,30 +61,15 @@ impl Attacker {
         }
         command.args(["--bounding-set", "-all", "--inh-caps", "-all", "--no-new-privs"]);
         command.arg(program.path()).args(words);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("setpriv runs");
-        let lines = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut attacker = Self { child, lines, _program: program };
-        assert_eq!(attacker.line(), "begun");
-        attacker
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).expect("it prints");
-        line.trim_end().to_owned()
+        let mut process = Server::start(setpriv);
+        assert_eq!(process.line(), "begun");
+        Self { process, _program: program }
     }
 
     /// Waits for its end; returns its counters.
     fn count(mut self) -> usize {
-        let line = self.line();
+        let line = self.process.line();
         line.parse().unwrap_or_else(|_| panic!("a number, not {line:?}"))
-    }
-}
-
-impl Drop for Attacker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

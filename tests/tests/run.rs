@@ -5,7 +5,7 @@ use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use nix::sys::signal::{Signal, kill};
@@ -14,6 +14,7 @@ use prp_proto::key::{KeyFile, Mode, Secret};
 use prp_tests::harness::skip;
 use prp_tests::program;
 use prp_tests::scratch::TempFile;
+use prp_tests::server::Server;
 use prp_tests::topology::{Node, Topology};
 use prp_tests::wait::until;
 use serde_json::Value;
@@ -126,37 +127,7 @@ impl<'a> Run<'a> {
     /// Starts the server `what`.
     fn serve(self, what: &str, port: u16) -> Server {
         let port = port.to_string();
-        Server::start(self.command(&[python(), PEER, what, &port]))
-    }
-}
-
-/// A server, which is killed when this is dropped.
-struct Server {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-}
-
-impl Server {
-    /// Starts a server that prints a line when it listens.
-    fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("topo runs");
-        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut server = Self { child, stdout };
-        assert!(server.line().starts_with("listening"), "the server says when it listens");
-        server
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).expect("the server prints");
-        line.trim_end().to_owned()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        Server::start_listening(self.command(&[python(), PEER, what, &port]))
     }
 }
 
@@ -202,7 +173,7 @@ fn curl__from_a_server_in_python() {
     let option = hosts.path().display().to_string();
     let report = TempFile::new("");
     let words = [python(), "-u", "-c", SERVER];
-    let _server = Server::start(Run::new(pair.node(2)).command(&words));
+    let _server = Server::start_listening(Run::new(pair.node(2)).command(&words));
     let options = ["--require", "--hosts", &option];
     let client = Run::new(pair.node(1)).with(&options).reporting(report.path());
     let output = client.command(&["curl", "-sS", "http://gamma:8080/"]).output().expect("curl");

@@ -3,15 +3,15 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::sync::LazyLock;
 
 use prp_tests::loopback::Loopback;
 use prp_tests::program::{self, finish};
 use prp_tests::scratch::TempFile;
+use prp_tests::server::Server;
 use prp_tests::topology::Topology;
 use prp_tests::wait::until;
 use serde_json::Value;
@@ -69,33 +69,6 @@ fn compile(prefix: &Path, source: &Path) {
     command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display()));
     let status = command.status().expect("cc runs");
     assert!(status.success(), "{command:?}: {status}");
-}
-
-/// A server, which is killed when this is dropped.
-struct Server {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-}
-
-impl Server {
-    fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
-        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
-        Self { child, stdout }
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).expect("the server prints");
-        line.trim_end().to_owned()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// A program on a node without a link, and without privileges.

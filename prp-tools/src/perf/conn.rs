@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use prp_sock::{PrpListener, PrpStream};
+use prp_sock::{Awaited, PrpListener, PrpStream, wait_any};
 use socket2::SockRef;
 
 use crate::accepting::is_broken;
@@ -112,7 +112,7 @@ impl LegListener<'_> {
         loop {
             match self.socket.accept_within(GLANCE) {
                 Err(e) if e.kind() == ErrorKind::TimedOut => {
-                    if has_gone(self.control)? {
+                    if has_gone(self.control) {
                         return Err(io::Error::other("the client has gone"));
                     }
                     if begun.elapsed() >= ARRIVAL {
@@ -152,13 +152,8 @@ impl ServerSocket<'_> {
     }
 }
 
-/// Whether the client behind `control`, which has nothing to say now, has left, or begun anew.
-///
-/// # Errors
-/// If an option cannot be set.
-pub(super) fn has_gone(control: &PrpStream) -> io::Result<bool> {
-    control.set_nonblocking(true)?;
-    let seen = control.peek(&mut [0]);
-    control.set_nonblocking(false)?;
-    Ok(!matches!(seen, Err(e) if e.kind() == ErrorKind::WouldBlock))
+/// Returns whether the client behind `control`, which has nothing to say now, has left, or begun
+/// anew. Several threads may ask.
+pub(super) fn has_gone(control: &PrpStream) -> bool {
+    matches!(wait_any(&mut [Awaited::read(control)], None, Some(Duration::ZERO)), Ok(1..))
 }

@@ -119,7 +119,7 @@ impl Server {
                     (Ok(()), Some(listener)) => {
                         match mesh::part::play(&self.hosts, listener, control, &part) {
                             Ok(outcome) => Reply::Mesh(outcome),
-                            Err(e) if conn::has_gone(control)? => return Err(e),
+                            Err(e) if conn::has_gone(control) => return Err(e),
                             Err(e) => Reply::Failed(words(&e)),
                         }
                     }
@@ -135,7 +135,7 @@ impl Server {
                     Ok(()) => match self.leg(control, &job) {
                         Ok(outcome) => Reply::Done(outcome),
                         // There is no client to tell.
-                        Err(e) if conn::has_gone(control)? => return Err(e),
+                        Err(e) if conn::has_gone(control) => return Err(e),
                         Err(e) => Reply::Failed(e.to_string()),
                     },
                 },

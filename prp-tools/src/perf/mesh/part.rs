@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use prp_sock::{Awaited, NodeId, Port, PrpListener, PrpStream, wait_any};
+use prp_sock::{NodeId, Port, PrpListener, PrpStream};
 
-use crate::perf::conn::{Conn, LegListener, ServerSocket};
+use crate::perf::conn::{self, Conn, LegListener, ServerSocket};
 use crate::perf::control::{MeshOutcome, MeshPart, MeshTarget, Outcome, SentStream};
 use crate::perf::counters::Counters;
 use crate::perf::transport::{Transport, WaitMode};
@@ -78,7 +78,7 @@ fn send(hosts: &Path, control: &PrpStream, to: MeshTarget, seconds: f64) -> io::
     let bytes = flow::flood(&conn, || {
         if checked.get().elapsed() >= GLANCE {
             checked.set(Instant::now());
-            if has_gone(control) {
+            if conn::has_gone(control) {
                 return false;
             }
         }
@@ -88,9 +88,4 @@ fn send(hosts: &Path, control: &PrpStream, to: MeshTarget, seconds: f64) -> io::
     flow::sink(&conn, &AtomicU64::new(0), &mut [0])?;
     let seconds = begun.elapsed().as_secs_f64();
     Ok(Done::Sent(conn, SentStream { node: to.node, bytes, seconds }))
-}
-
-/// Whether the client, which has nothing to say now, has left. Several threads may ask.
-fn has_gone(control: &PrpStream) -> bool {
-    matches!(wait_any(&mut [Awaited::read(control)], None, Some(Duration::ZERO)), Ok(1..))
 }
