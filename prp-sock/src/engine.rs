@@ -64,7 +64,7 @@ pub(crate) use ports::PortClaimer;
 use prp_node::fork;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use registry::enlist;
-pub(crate) use registry::{EngineKey, engine_for};
+pub(crate) use registry::{EngineKey, all as engines, engine_for};
 pub(crate) use spin::SpinPolicy;
 pub use status::openmetrics;
 #[cfg(feature = "tokio")]

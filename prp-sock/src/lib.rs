@@ -99,6 +99,7 @@ pub mod testing;
 mod threads;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+mod wait_fd;
 
 pub use addr::{Resolver, ToPrpAddrs};
 pub use builder::Builder;
@@ -114,5 +115,5 @@ pub use prp_proto::error::ConnError;
 pub use prp_proto::key::Mode;
 pub use prp_proto::stats::{ConnStats, DropReason, Drops, EndpointStats};
 pub use prp_proto::wire::{Reliability, ReliabilitySet};
-pub use stats::{DeviceStats, RefusalCounts, UdpCounters};
+pub use stats::{DeviceStats, NodeStats, RefusalCounts, UdpCounters, process_stats};
 pub use stream::{Awaited, PrpStream, wait_any};

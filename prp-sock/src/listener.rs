@@ -3,10 +3,9 @@
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::net::UnixStream;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prp_proto::addr::{Port, PrpAddr};
@@ -18,6 +17,7 @@ use crate::builder::{Builder, StreamOptions};
 use crate::engine::{Core, Engine, Interest, PortClaimer, Wait, WaitError};
 use crate::error;
 use crate::stream::PrpStream;
+use crate::wait_fd::WaitFd;
 
 /// A port that takes connections, in place of [`std::net::TcpListener`].
 ///
@@ -42,7 +42,7 @@ pub(crate) struct ListenerInner {
     options: StreamOptions,
     nonblocking: AtomicBool,
     ttl: AtomicU32,
-    fd: OnceLock<Arc<UnixStream>>,
+    pub(crate) fd: WaitFd,
 }
 
 impl PrpListener {
@@ -165,13 +165,12 @@ impl PrpListener {
     /// `EMFILE` and the like.
     pub fn readiness(&self) -> io::Result<BorrowedFd<'_>> {
         let inner = self.inner()?;
-        if inner.fd.get().is_none() {
+        inner.fd.ask(|| {
             let mut core = inner.engine.lock();
             let fd = core.readiness_fd(Interest::Accept(inner.listener))?;
-            let _ = inner.fd.set(fd);
             inner.engine.after_command(core);
-        }
-        inner.fd.get().map(AsFd::as_fd).ok_or_else(error::not_connected)
+            Ok(fd)
+        })
     }
 
     /// A task may wait for connections from now on.
@@ -231,7 +230,7 @@ impl PrpListener {
             options: builder.options,
             nonblocking: AtomicBool::new(false),
             ttl: AtomicU32::new(builder.config.hop_limit.into()),
-            fd: OnceLock::new(),
+            fd: WaitFd::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -254,7 +253,7 @@ impl ListenerInner {
         }
         core.show_listener(self.listener);
         self.engine.finish(core, now);
-        conn.unwrap_or_else(|| Err(error::would_block()))
+        conn.unwrap_or_else(|| Err(self.fd.would_block()))
     }
 
     /// The stream of a connection that was accepted, and its peer.
@@ -275,7 +274,7 @@ impl Drop for ListenerInner {
             return;
         }
         // Before what it shows ends: a closed descriptor wakes no thread.
-        drop(self.fd.take());
+        self.fd.close();
         let now = self.engine.now();
         let mut core = self.engine.lock();
         core.close_listener(self.listener);
@@ -309,23 +308,15 @@ pub(crate) fn accepted(
 }
 
 impl AsFd for PrpListener {
-    /// As [`PrpListener::readiness`].
-    ///
-    /// # Panics
-    /// If the descriptor cannot be made.
+    /// Returns what [`PrpListener::readiness`] does. Where that is an error, the descriptor shows a
+    /// connection, and the next nonblocking `accept` that has none returns the error.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self.readiness() {
-            Ok(fd) => fd,
-            Err(e) => panic!("a descriptor for {self:?}: {e}"),
-        }
+        self.inner.fd.or_hung_up(self.readiness())
     }
 }
 
 impl AsRawFd for PrpListener {
-    /// As [`PrpListener::readiness`].
-    ///
-    /// # Panics
-    /// If the descriptor cannot be made.
+    /// Returns the descriptor of [`AsFd::as_fd`].
     fn as_raw_fd(&self) -> RawFd {
         self.as_fd().as_raw_fd()
     }

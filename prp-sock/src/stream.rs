@@ -9,10 +9,9 @@ use std::fmt;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::net::UnixStream;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prp_proto::addr::{Port, PrpAddr};
@@ -25,6 +24,7 @@ use crate::addr::ToPrpAddrs;
 use crate::builder::{Builder, StreamOptions};
 use crate::engine::{Core, Engine, Interest, PortClaimer, Wait};
 use crate::error;
+use crate::wait_fd::WaitFd;
 pub use wait_any::{Awaited, wait_any};
 #[cfg(feature = "tokio")]
 pub(crate) use {io_calls::ReadWait, write::lock_class};
@@ -66,7 +66,7 @@ pub(crate) struct StreamInner {
     ttl: AtomicU32,
     /// In nanoseconds; [`NO_LINGER`] for none.
     linger: AtomicU64,
-    fd: OnceLock<Arc<UnixStream>>,
+    pub(crate) fd: WaitFd,
 }
 
 impl PrpStream {
@@ -265,7 +265,7 @@ impl PrpStream {
             nodelay: AtomicBool::new(false),
             ttl: AtomicU32::new(ttl.into()),
             linger: AtomicU64::new(NO_LINGER),
-            fd: OnceLock::new(),
+            fd: WaitFd::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -287,34 +287,25 @@ impl PrpStream {
     /// descriptors.
     pub fn readiness(&self) -> io::Result<BorrowedFd<'_>> {
         let inner = self.inner()?;
-        if inner.fd.get().is_none() {
+        inner.fd.ask(|| {
             let mut core = inner.engine.lock();
             let fd = core.readiness_fd(Interest::Read(inner.conn))?;
-            let _ = inner.fd.set(fd);
             inner.engine.after_command(core);
-        }
-        inner.fd.get().map(AsFd::as_fd).ok_or_else(error::not_connected)
+            Ok(fd)
+        })
     }
 }
 
 impl AsFd for PrpStream {
-    /// As [`PrpStream::readiness`].
-    ///
-    /// # Panics
-    /// If the descriptor cannot be made.
+    /// Returns what [`PrpStream::readiness`] does. Where that is an error, the descriptor shows a
+    /// hang-up, and the next nonblocking call that would block returns the error.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self.readiness() {
-            Ok(fd) => fd,
-            Err(e) => panic!("a descriptor for {self:?}: {e}"),
-        }
+        self.inner.fd.or_hung_up(self.readiness())
     }
 }
 
 impl AsRawFd for PrpStream {
-    /// As [`PrpStream::readiness`].
-    ///
-    /// # Panics
-    /// If the descriptor cannot be made.
+    /// Returns the descriptor of [`AsFd::as_fd`].
     fn as_raw_fd(&self) -> RawFd {
         self.as_fd().as_raw_fd()
     }
@@ -341,7 +332,7 @@ impl Drop for StreamInner {
             return;
         }
         // Before what it shows ends: a closed descriptor wakes no thread.
-        drop(self.fd.take());
+        self.fd.close();
         let linger = load_linger(&self.linger);
         if let Some(span) = linger.filter(|span| !span.is_zero()) {
             self.linger(span);

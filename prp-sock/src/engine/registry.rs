@@ -25,6 +25,7 @@ use super::{Engine, exit, reopen};
 use crate::clock::Clock;
 use crate::sys::lock::Lock;
 use crate::sys::random::random_bytes;
+use crate::wait_fd;
 use prp_device::{Underlay, factory};
 use prp_node::{HostsFile, KeyWatch};
 
@@ -86,8 +87,8 @@ pub(super) fn retire(engine: &Arc<Engine>) -> bool {
     idle
 }
 
-/// Every engine of this process.
-pub(super) fn all() -> Vec<Arc<Engine>> {
+/// Returns every engine of this process.
+pub(crate) fn all() -> Vec<Arc<Engine>> {
     ENGINES.get().lock().values().filter_map(Weak::upgrade).collect()
 }
 
@@ -150,6 +151,7 @@ impl Engine {
         names: Vec<String>,
         only_device: Option<String>,
     ) -> io::Result<Arc<Self>> {
+        wait_fd::prepare()?;
         #[cfg_attr(not(feature = "tracing"), allow(unused_mut, reason = "nothing is traced"))]
         let mut core = Core::new(endpoint, devices)?;
         #[cfg(feature = "tracing")]

@@ -240,7 +240,7 @@ impl StreamInner {
             core.show_blocked(self.conn);
         }
         self.engine.finish(core, now);
-        out.ok_or_else(error::would_block)
+        out.ok_or_else(|| self.fd.would_block())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The descriptor of a stream, with `poll` and with `epoll`, by level and by edge.
 
-use std::io::{ErrorKind, IoSliceMut, Read, Write};
+use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -165,6 +165,27 @@ fn readiness__of_shutdown_and_reset() {
         wait_shown(ours.as_fd(), (true, true));
         let error = (&ours).read(&mut [0]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn as_fd__that_cannot_be_made_is_an_error_of_the_next_call() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, _theirs) = pair.streams();
+        ours.set_nonblocking(true).unwrap();
+        let no_descriptor = || Err(io::Error::from_raw_os_error(libc::EMFILE));
+        assert!(shown(ours.inner.fd.or_hung_up(no_descriptor())).0, "the program reads");
+        let error = (&ours).read(&mut [0]).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EMFILE));
+        let error = (&ours).read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+
+        let listener = pair.beta.listen(0, &Builder::new()).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let _ = listener.inner.fd.or_hung_up(no_descriptor());
+        assert_eq!(listener.accept().unwrap_err().raw_os_error(), Some(libc::EMFILE));
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
     });
 }
 
