@@ -1,8 +1,40 @@
-//! Statistics of devices.
+//! Statistics of nodes and devices.
 
 pub use prp_device::{RefusalCounts, UdpCounters};
 
-use crate::engine::Engine;
+use prp_proto::addr::NodeId;
+use prp_proto::stats::EndpointStats;
+
+use crate::engine::{Engine, engines};
+
+/// Counters of a node, of what this process has done there.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NodeStats {
+    /// The node.
+    pub node: NodeId,
+    /// Counters of all connections, with reasons for every drop.
+    pub endpoint: EndpointStats,
+    /// Those of the devices.
+    pub devices: Vec<DeviceStats>,
+}
+
+/// Returns the counters of this process for each node that it is: one, unless it uses several files
+/// of nodes, network namespaces or devices at a time. None without a stream or a listener.
+///
+/// ```
+/// for stats in prp_sock::process_stats() {
+///     println!("node {}: {:?}", stats.node, stats.endpoint);
+/// }
+/// ```
+pub fn process_stats() -> Vec<NodeStats> {
+    let of = |engine: &Engine| {
+        let node = engine.local_node();
+        let endpoint = *engine.lock().endpoint.stats();
+        NodeStats { node, endpoint, devices: DeviceStats::of(engine) }
+    };
+    engines().iter().map(|engine| of(engine)).collect()
+}
 
 /// Counters of a device, as this process uses it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -9,6 +9,8 @@ use prp_proto::config::Keepalive;
 
 use super::pattern;
 use crate::builder::Builder;
+use crate::engine::enlist;
+use crate::process_stats;
 use crate::testing::{FrameAction, Pair, Rule, wait_until, within_patience};
 
 #[test]
@@ -31,6 +33,22 @@ fn try_clone__shares_the_options() {
         ours.set_nonblocking(true).unwrap();
         assert_eq!((&clone).read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
         clone.set_linger(None).unwrap();
+    });
+}
+
+#[test]
+fn process_stats__of_every_node_of_the_process() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, mut theirs) = pair.streams();
+        ours.write_all(b"counted").unwrap();
+        theirs.read_exact(&mut [0; 7]).unwrap();
+        enlist(&ours.inner.engine, "/nowhere/process_stats");
+        let node = ours.local_addr().unwrap().node;
+        let all = process_stats();
+        let stats = all.iter().find(|stats| stats.node == node).expect("the node");
+        assert_eq!(stats.endpoint, ours.endpoint_stats().unwrap());
+        assert_eq!(stats.devices, ours.device_stats().unwrap());
     });
 }
 
