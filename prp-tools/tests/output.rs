@@ -114,7 +114,10 @@ const SHOWN: &str = "e\\u{1b}[2J\\nx\\xff";
 fn names__of_programs_are_shown_and_do_nothing() {
     let folder = tempdir().expect("a temporary folder");
     let program = folder.path().join(OsStr::from_bytes(NAME));
-    fs::copy(env!("CARGO_BIN_EXE_prp"), &program).expect("room for it");
+    // The program cp copies it: one that some process has open for writing cannot be run, and a
+    // child that another thread forks meanwhile inherits the descriptors of this process.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_prp")).arg(&program).status();
+    assert!(copied.is_ok_and(|status| status.success()), "room for it");
     let mut hosts = NamedTempFile::new().expect("a temporary file");
     let [high, low] = (std::process::id() as u16).to_be_bytes();
     writeln!(hosts, "64000 udp:127.{}.{low}.250", 128 | high).expect("room");
