@@ -37,7 +37,7 @@
 //!
 //! - Messages with ends: [`PrpStream::send_message`], [`PrpStream::recv_message`].
 //! - Many streams: `AsFd` gives a descriptor for poll, epoll and mio (`SourceFd`);
-//!   [`Builder::connect_nonblocking`], [`wait_any`]; the feature `tokio`.
+//!   [`Builder::connect_nonblocking`], [`wait_any`], [`wait_any_polling`]; the feature `tokio`.
 //! - Tests without privileges: the feature `testing` has two nodes in one process.
 //!
 //! # What differs from TCP
@@ -116,4 +116,4 @@ pub use prp_proto::key::Mode;
 pub use prp_proto::stats::{ConnStats, DropReason, Drops, EndpointStats};
 pub use prp_proto::wire::{Reliability, ReliabilitySet};
 pub use stats::{DeviceStats, NodeStats, RefusalCounts, UdpCounters, process_stats};
-pub use stream::{Awaited, PrpStream, wait_any};
+pub use stream::{Awaited, PrpStream, wait_any, wait_any_polling};

@@ -25,7 +25,7 @@ use crate::builder::{Builder, StreamOptions};
 use crate::engine::{Core, Engine, Interest, PortClaimer, Wait};
 use crate::error;
 use crate::wait_fd::WaitFd;
-pub use wait_any::{Awaited, wait_any};
+pub use wait_any::{Awaited, wait_any, wait_any_polling};
 #[cfg(feature = "tokio")]
 pub(crate) use {io_calls::ReadWait, write::lock_class};
 

@@ -30,11 +30,17 @@ impl WaitParams<'_> {
         if matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero()) {
             return None;
         }
-        let [only] = *self.interests else { return None };
-        let (Interest::Read(conn) | Interest::Write(conn)) = only else { return None };
+        let (conn, is_writer) = match *self.interests {
+            [Interest::Read(conn)] => (conn, false),
+            [Interest::Write(conn)] => (conn, true),
+            // A thread that serves many, of which one has the flow.
+            [Interest::Read(conn), ..] if self.serves_many() => (conn, false),
+            _ => return None,
+        };
         // Nobody takes in what is for others meanwhile.
-        let is_alone = self.other.is_none() && !core.waiting.has_others(conn);
-        if only == Interest::Write(conn) {
+        let is_alone =
+            self.interests.len() == 1 && self.other.is_none() && !core.waiting.has_others(conn);
+        if is_writer {
             let delay = core.endpoint.queueing_delay(conn);
             let may_nap = is_alone && core.is_unstalled();
             return writer_nap(delay).filter(|_| may_nap && core.timing.note_writer_nap());
@@ -52,11 +58,20 @@ impl WaitParams<'_> {
         core.rx_coalescing.hold_off(now, remaining_frames)
     }
 
+    /// Whether the thread polls another descriptor as well, and reads all of its streams.
+    fn serves_many(&self) -> bool {
+        let reads = |interest: &Interest| matches!(interest, Interest::Read(_));
+        self.other.is_some()
+            && self.policy == SpinPolicy::Adaptive
+            && self.interests.iter().all(reads)
+    }
+
     /// Frames that the peer sends at most before it waits for an answer to a reader. None where the
     /// thread does not only read, or a send has stalled, so that the next frame may make room.
     fn remaining_frames(&self, core: &Core) -> Option<u32> {
-        let [Interest::Read(conn)] = *self.interests else { return None };
-        if !core.is_unstalled() {
+        let is_single = matches!(self.interests, [Interest::Read(_)]);
+        let [Interest::Read(conn), ..] = *self.interests else { return None };
+        if !core.is_unstalled() || !(is_single || self.serves_many()) {
             return None;
         }
         let frames = self.expected_bytes.map(|bytes| {
@@ -68,7 +83,8 @@ impl WaitParams<'_> {
 }
 
 impl Engine {
-    /// Sleeps until `until` or called, whatever comes meanwhile.
+    /// Sleeps until `until` or called, or another descriptor is readable, whatever frames come
+    /// meanwhile.
     pub(super) fn nap<'a>(
         &'a self,
         me: &Waiter,
@@ -85,16 +101,22 @@ impl Engine {
         }
         core.rx_handles.enable();
         let due = earliest(waiting.deadline, core.revised_timeout());
-        let is_reader = matches!(waiting.interests, [Interest::Read(_)]);
+        let is_reader = matches!(waiting.interests, [Interest::Read(_), ..]);
         let is_whole = is_reader && due.is_none_or(|due| due >= until);
         let until = due.map_or(until, |due| due.min(until));
         core.timing.next_wakeup = Some(until);
         drop(core);
         let mut set = PollSet::new(me.wake_fd(), PollFlags::POLLIN);
+        if let Some(other) = waiting.other {
+            set.push(other.fd(), PollFlags::POLLIN);
+        }
         let timeout = TimeSpec::from_duration(until.since(self.now()));
         let fds = set.fds();
         let polled = with_short_slack(|| ppoll(fds, Some(timeout), None));
         me.end_poll(polled.is_ok() && fds[0].any() == Some(true));
+        if let (Some(other), Some(fd)) = (waiting.other, fds.get(1)) {
+            other.note(polled.is_ok() && fd.any() == Some(true));
+        }
         let mut core = self.lock();
         if is_whole && polled == Ok(0) {
             core.note_gathered();

@@ -28,6 +28,15 @@ impl<'a> OtherFd<'a> {
         self.is_readable.get()
     }
 
+    /// Polls it, without waiting; whether it is readable.
+    pub(super) fn poll(&self) -> bool {
+        let mut fds = [PollFd::new(self.fd, PollFlags::POLLIN)];
+        // Whatever is wrong with it shows where it is used.
+        let polled = ppoll(&mut fds, Some(TimeSpec::from_duration(Duration::ZERO)), None);
+        self.note(polled.is_ok() && fds[0].any() == Some(true));
+        self.is_readable()
+    }
+
     /// To poll it together with others.
     pub(super) const fn fd(&self) -> BorrowedFd<'a> {
         self.fd

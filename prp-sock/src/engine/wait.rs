@@ -108,11 +108,12 @@ enum Driven<'a, T> {
 }
 
 /// For how long a thread polls without sleeping.
-struct SpinParams {
+struct SpinParams<'a> {
     start: Instant,
     budget: Duration,
     until: Option<Instant>,
     policy: SpinPolicy,
+    other: Option<&'a OtherFd<'a>>,
 }
 
 impl Engine {
@@ -142,13 +143,13 @@ impl Engine {
         self.wait_for(parker, core, now, &waiting, wait)
     }
 
-    /// As [`Self::wait`], for any of several things, or a descriptor. With one the thread does not
-    /// spin: nothing would poll the descriptor meanwhile.
+    /// As [`Self::wait`], for any of several things, or a descriptor.
     pub(crate) fn wait_many<W: Wait>(
         &self,
         interests: &[Interest],
         other: Option<(&OtherFd<'_>, ThreadParker)>,
         deadline: Option<Instant>,
+        policy: SpinPolicy,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let (other, parker) = other.unzip();
@@ -161,7 +162,6 @@ impl Engine {
             }
             return Ok(out);
         }
-        let policy = other.map_or(SpinPolicy::Adaptive, |_| SpinPolicy::Fixed(Duration::ZERO));
         let expected_bytes = wait.expected_bytes();
         let waiting = WaitParams { interests, other, deadline, policy, expected_bytes };
         let parker = parker.unwrap_or_else(|| ThreadParker::take(self.id, &self.leader_wake_fd));
@@ -328,9 +328,10 @@ impl Engine {
             core.timing.next_wakeup = Some(now + budget);
             let rx_handles = core.rx_handles.clone();
             rx_handles.enable();
-            let mut backoff = core.spin.backoff(rx_handles.needs_syscall());
+            let WaitParams { policy, other, .. } = *waiting;
+            let mut backoff = core.spin.backoff(rx_handles.needs_syscall() || other.is_some());
             drop(core);
-            let spin_params = SpinParams { start: now, budget, until, policy: waiting.policy };
+            let spin_params = SpinParams { start: now, budget, until, policy, other };
             let seen = self.spin(&rx_handles, me, &spin_params, &mut backoff);
             // They may have been replaced, and to close them takes long.
             drop(rx_handles);
@@ -363,17 +364,21 @@ impl Engine {
         if core.has_io_after(seen) { self.now() } else { seen }
     }
 
-    /// Polls for a frame or a call without sleeping. If there is something to do, what time it is.
+    /// Polls for a frame, a call or another descriptor without sleeping. If there is something to
+    /// do, what time it is.
     fn spin(
         &self,
         rx_handles: &RxHandles,
         me: &Waiter,
-        &SpinParams { start, budget, until, policy }: &SpinParams,
+        &SpinParams { start, budget, until, policy, other }: &SpinParams<'_>,
         backoff: &mut YieldBackoff,
     ) -> Option<Instant> {
         let by_syscall = rx_handles.needs_syscall();
         let is_there = || {
-            me.is_notified() || rx_handles.has_frame() || (by_syscall && self.lock().poll_sockets())
+            me.is_notified()
+                || rx_handles.has_frame()
+                || (by_syscall && self.lock().poll_sockets())
+                || other.is_some_and(OtherFd::poll)
         };
         let mut acknowledged = false;
         let mut now = start;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use prp_proto::time::Instant;
 
 use super::PrpStream;
-use crate::engine::{Core, Engine, Interest, OtherFd, Wait, WaitError};
+use crate::engine::{Core, Engine, Interest, OtherFd, SpinPolicy, Wait, WaitError};
 use crate::listener::PrpListener;
 
 /// A stream or a listener that [`wait_any`] waits for, and what it is waited for.
@@ -122,6 +122,30 @@ pub fn wait_any(
     other: Option<BorrowedFd<'_>>,
     timeout: Option<Duration>,
 ) -> io::Result<usize> {
+    // Nothing would poll the descriptor meanwhile.
+    let policy = other.map_or(SpinPolicy::Adaptive, |_| SpinPolicy::Fixed(Duration::ZERO));
+    wait_as(streams, other, policy, timeout)
+}
+
+/// Waits as [`wait_any`] does, but polls before it sleeps even though there is an `other`, which it
+/// polls too: for a thread to which bytes come by either, and answers to them by the other one.
+///
+/// # Errors
+/// As [`wait_any`].
+pub fn wait_any_polling(
+    streams: &mut [Awaited<'_>],
+    other: BorrowedFd<'_>,
+    timeout: Option<Duration>,
+) -> io::Result<usize> {
+    wait_as(streams, Some(other), SpinPolicy::Adaptive, timeout)
+}
+
+fn wait_as(
+    streams: &mut [Awaited<'_>],
+    other: Option<BorrowedFd<'_>>,
+    policy: SpinPolicy,
+    timeout: Option<Duration>,
+) -> io::Result<usize> {
     let Some(first) = streams.first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no streams to wait for"));
     };
@@ -137,7 +161,8 @@ pub fn wait_any(
     let other = other.map(OtherFd::new);
     let deadline = timeout.map(|t| engine.now() + t);
     let mut wait = AnyWait { streams, other: other.as_ref() };
-    match engine.wait_many(&interests, other.as_ref().zip(parker), deadline, &mut wait) {
+    let other = other.as_ref().zip(parker);
+    match engine.wait_many(&interests, other, deadline, policy, &mut wait) {
         Ok(found) => found,
         Err(WaitError::TimedOut) => Ok(0),
         Err(WaitError::Interrupted) => Err(io::ErrorKind::Interrupted.into()),

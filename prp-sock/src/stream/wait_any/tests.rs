@@ -1,5 +1,6 @@
 use std::io::{ErrorKind, Read, Write, pipe};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -82,6 +83,43 @@ fn wait_any__ends_when_the_other_descriptor_is_readable() {
             assert_eq!(wait_any(&mut awaited, Some(end.as_fd()), None).unwrap(), 0);
         });
         assert_eq!(ready(&awaited), []);
+    });
+}
+
+/// A thread passes on what comes by either, answer for answer.
+#[test]
+fn wait_any_polling__ends_for_a_stream_or_the_other_descriptor() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (ours, theirs) = pair.streams();
+        let (program, held) = UnixStream::pair().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for at in 0..200 {
+                    (&program).write_all(&[at]).unwrap();
+                    let mut answer = [0];
+                    (&program).read_exact(&mut answer).unwrap();
+                    assert_eq!(answer, [at]);
+                }
+            });
+            scope.spawn(|| {
+                let mut byte = [0];
+                for _ in 0..200 {
+                    (&theirs).read_exact(&mut byte).unwrap();
+                    (&theirs).write_all(&byte).unwrap();
+                }
+            });
+            let mut byte = [0];
+            for _ in 0..200 {
+                let mut awaited = [Awaited::read(&ours)];
+                assert_eq!(wait_any_polling(&mut awaited, held.as_fd(), None).unwrap(), 0);
+                (&held).read_exact(&mut byte).unwrap();
+                (&ours).write_all(&byte).unwrap();
+                assert_eq!(wait_any_polling(&mut awaited, held.as_fd(), None).unwrap(), 1);
+                (&ours).read_exact(&mut byte).unwrap();
+                (&held).write_all(&byte).unwrap();
+            }
+        });
     });
 }
 
