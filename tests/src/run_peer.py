@@ -167,6 +167,21 @@ def serve_shared(port):
                 connection.sendall(data)
 
 
+def serve_flooding(port):
+    """Sends until there is no room, then says on another connection how much that was."""
+    listener = socket.create_server(("", port))
+    listening(listener)
+    connection, _ = listener.accept()
+    connection.setblocking(False)
+    sent, data = 0, pattern(251 * 400)
+    while select.select([], [connection], [], 0.5)[1]:
+        sent += connection.send(data[sent % 251 :])
+    other, _ = listener.accept()
+    other.sendall(b"%d\n" % sent)
+    connection.close()
+    other.close()
+
+
 def serve_once(port):
     listener = socket.create_server(("", port))
     listening(listener)
@@ -283,6 +298,15 @@ def call_often(host, port):
     for _ in range(100):
         with socket.create_connection((host, port)) as connection:
             assert connection.makefile().readline() == "once\n"
+
+
+def call_flooded(host, port):
+    """Reads nothing until its peer has no room any more."""
+    connection = socket.create_connection((host, port))
+    with socket.create_connection((host, port)) as other:
+        sent = int(other.makefile().readline())
+    data = connection.makefile("rb").read()
+    assert data == pattern(sent), (len(data), sent)
 
 
 def call_bound(host, port):

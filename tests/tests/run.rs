@@ -34,6 +34,7 @@ prp_tests::main! {
         epoll__has_a_socket_before_it_connects,
         epoll__is_inherited_with_a_socket_in_it,
         fall_back__is_counted_and_can_be_forbidden,
+        flow__stops_where_a_program_does_not_read,
         holder__is_asked_to_end,
         holder__is_killed,
         key__is_that_of_the_holder,
@@ -295,6 +296,12 @@ fn accept__goes_on_after_signals() {
     let pair = Topology::pair();
     let _server = Run::new(pair.node(2)).serve("serve_interrupted", 7020);
     Run::new(pair.node(1)).call("call_often", "198.18.0.2", 7020);
+}
+
+fn flow__stops_where_a_program_does_not_read() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_flooding", 7033);
+    Run::new(pair.node(1)).call("call_flooded", "198.18.0.2", 7033);
 }
 
 /// What has listeners serve PRP only leaves clients of TCP alone.

@@ -32,6 +32,7 @@ use askers::{Asker, Askers};
 pub(super) use pair::check_buffers;
 use ports::Ports;
 use processes::Processes;
+use pump::Pumps;
 
 /// Bytes of the stack of a thread: enough for the engine of PRP.
 const STACK: usize = 512 << 10;
@@ -46,6 +47,7 @@ pub(super) struct Holder {
     builder: Builder,
     ports: Ports,
     processes: Processes,
+    pumps: Pumps,
     /// Why nonblocking connections have failed, by their numbers.
     reasons: Mutex<HashMap<u64, i32>>,
     next_number: AtomicU64,
@@ -61,6 +63,7 @@ impl Holder {
             builder,
             ports: Ports::default(),
             processes: Processes::new(report),
+            pumps: Pumps::default(),
             reasons: Mutex::default(),
             next_number: AtomicU64::new(1),
         }

@@ -10,7 +10,8 @@ use prp_run::{Answer, PairName, Request, RequestKind};
 use prp_sock::{Awaited, NodeId, Port, PrpStream, error_number, wait_any};
 
 use super::pair::{Pair, PendingPair};
-use super::{Holder, pump, reply};
+use super::pump::Passage;
+use super::{Holder, reply};
 
 /// How long a nonblocking `connect` may wait for the peer's answer: a node of the same network has
 /// answered by then, so that a refusal is known while TCP can still be tried.
@@ -21,7 +22,7 @@ const QUICK: Duration = Duration::from_millis(20);
 const BEFORE_TCP: Duration = Duration::from_secs(1);
 
 impl Holder {
-    /// Connects, answers, and passes bytes on until the connection has ended.
+    /// Connects, answers, and has a thread pass bytes on until the connection has ended.
     pub(super) fn connect(self: &Arc<Self>, asking: UnixStream, request: &Request, pid: i32) {
         let failed = |node, error: &io::Error| {
             let ip = NodeId::new(node).map_or([0; 4], |node| self.tcp_address(node));
@@ -77,9 +78,9 @@ impl Holder {
         };
         let Pair { held, end } = pair;
         drop(end);
+        let held = Arc::new(held);
         let connection = self.processes.add(number, Some(pid), &held);
-        pump::run(stream, held, &connection);
-        self.processes.remove(number);
+        self.pass(Passage::new(number, stream, held, connection));
     }
 
     /// Asks the peer for the connection.

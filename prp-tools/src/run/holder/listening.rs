@@ -16,7 +16,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::connect::ip;
 use super::pair::Pair;
 use super::ports::{ListeningPort, ListeningSocket, Ringing};
-use super::{Holder, pump, reply, spawn};
+use super::pump::Passage;
+use super::{Holder, reply, spawn};
 use crate::accepting::Acceptor;
 
 /// How long a listening socket may take to have room for a connection.
@@ -97,7 +98,7 @@ impl Holder {
         }
     }
 
-    /// Has a program accept the connection, and passes its bytes on.
+    /// Has a program accept the connection, and a thread pass its bytes on.
     fn ring(self: &Arc<Self>, port: u16, stream: PrpStream, peer: PrpAddr) {
         let number = self.number();
         let refuse = |stream: PrpStream| {
@@ -109,12 +110,15 @@ impl Holder {
         let name = self.accepted_name(port, number, peer, socket);
         let Ok(Pair { held, end }) = Pair::open(&name) else { return refuse(stream) };
         // The program may accept before this thread goes on.
+        let held = Arc::new(held);
         let connection = self.processes.add(number, None, &held);
         match self.wake(socket.target, end, number) {
-            Ok(()) => pump::run(stream, held, &connection),
-            Err(_) => refuse(stream),
+            Ok(()) => self.pass(Passage::new(number, stream, held, connection)),
+            Err(_) => {
+                refuse(stream);
+                self.processes.remove(number);
+            }
         }
-        self.processes.remove(number);
     }
 
     /// Returns the name of the pair for a connection from `peer`.

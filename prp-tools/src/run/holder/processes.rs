@@ -63,9 +63,8 @@ pub(super) struct Connection {
     /// The process that it counts for; 0 for none yet.
     owner: AtomicI32,
     bytes: AtomicU64,
-    /// The holder's end of the pair, for as long as the connection is there. Without a descriptor
-    /// for it, what is in transit is not counted.
-    held: Option<UnixStream>,
+    /// The holder's end of the pair, for as long as the connection is there.
+    held: Arc<UnixStream>,
 }
 
 impl Connection {
@@ -81,7 +80,7 @@ impl Processes {
         // The process begins: it has no other descriptors.
         let Ok((wake, woken)) = UnixStream::pair() else { process::exit(1) };
         let _ = (wake.set_nonblocking(true), woken.set_nonblocking(true));
-        let (by_pid, connections) = (Mutex::default(), Mutex::default());
+        let (by_pid, connections) = Default::default();
         let is_ending = AtomicBool::new(false);
         Self { by_pid, connections, report, is_ending, wake, woken }
     }
@@ -127,9 +126,17 @@ impl Processes {
     }
 
     /// Adds a connection, of `pid` if a process has it already.
-    pub(super) fn add(&self, number: u64, pid: Option<i32>, held: &UnixStream) -> Arc<Connection> {
-        let (owner, bytes) = (AtomicI32::new(0), AtomicU64::new(0));
-        let connection = Arc::new(Connection { owner, bytes, held: held.try_clone().ok() });
+    pub(super) fn add(
+        &self,
+        number: u64,
+        pid: Option<i32>,
+        held: &Arc<UnixStream>,
+    ) -> Arc<Connection> {
+        let connection = Arc::new(Connection {
+            owner: AtomicI32::new(0),
+            bytes: AtomicU64::new(0),
+            held: held.clone(),
+        });
         self.connections.lock().insert(number, connection.clone());
         if let Some(pid) = pid {
             self.claim(number, pid);
@@ -163,7 +170,7 @@ impl Processes {
         let Some(Known { mut counts, .. }) = self.by_pid.lock().remove(&pid) else { return };
         for connection in connections.values() {
             if connection.owner.load(Ordering::Relaxed) == pid {
-                let waiting = connection.held.as_ref().map_or(0, unsent);
+                let waiting = unsent(&connection.held);
                 counts.bytes_prp += connection.bytes.load(Ordering::Relaxed) + waiting;
             }
         }

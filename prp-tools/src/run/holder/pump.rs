@@ -1,261 +1,255 @@
-//! Passing the bytes of a connection between the holder's end of a pair and the stream.
+//! Threads that pass the bytes of connections on.
+//!
+//! Each thread serves many connections, and takes in their frames itself while it waits: a message
+//! wakes no other thread in transit. Before it sleeps it polls for a moment, both the streams and
+//! what programs send, as a reader of a stream does.
 
-use std::fs;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::Shutdown;
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::net::UnixStream;
+mod passage;
+
+use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::socket::{MsgFlags, recv};
-use prp_sock::PrpStream;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use parking_lot::Mutex;
+use prp_sock::wait_any_polling;
 
-use super::processes::Connection;
+pub(super) use passage::{End, Passage};
+
+use super::{Holder, spawn};
 
 /// Bytes that are passed on at once.
 const CHUNK: usize = 64 << 10;
 
-/// How long a program may take nothing before it is looked whether its connection is over.
-const UNREAD: Duration = Duration::from_secs(1);
+/// Connections of a thread, at most: it looks at each of them when it wakes.
+const MOST: usize = 64;
 
-/// Bytes of the stack of the second thread.
-const STACK: usize = 512 << 10;
+/// How long a thread waits for another connection when its last one has ended.
+const KEPT: Duration = Duration::from_secs(1);
 
-/// What comes to the holder's end of a pair. That end is readable all the time, since the byte that
-/// was passed on last is left in it, and a `recv` that peeks and sleeps forgets the offset of what
-/// it is to look at on kernels older than 6.18: so nothing here sleeps in `recv`.
-struct Arrivals(Epoll);
+/// How long a connection whose program has closed it stays with others: mostly the peer ends it in
+/// that time.
+const CLOSING: Duration = Duration::from_secs(1);
 
-impl Arrivals {
-    /// Watches for what comes to `held`.
-    fn of(held: &UnixStream) -> io::Result<Self> {
+/// How long a thread rests that cannot wait.
+const REST: Duration = Duration::from_millis(10);
+
+/// What the epoll set has in place of a connection's number for new connections.
+const NEW: u64 = 0;
+
+/// The threads.
+#[derive(Default)]
+pub(super) struct Pumps(Mutex<Vec<Arc<Pump>>>);
+
+/// A thread.
+struct Pump {
+    epoll: Epoll,
+    wake: EventFd,
+    inbox: Mutex<Inbox>,
+}
+
+/// What comes to a thread.
+#[derive(Default)]
+struct Inbox {
+    new: Vec<Passage>,
+    /// Connections that the thread has, with the new ones.
+    count: usize,
+    /// The thread has ended.
+    is_over: bool,
+}
+
+impl Holder {
+    /// Has a thread pass on the bytes of a connection until it has ended.
+    pub(super) fn pass(self: &Arc<Self>, passage: Passage) {
+        let mut pumps = self.pumps.0.lock();
+        pumps.retain(|pump| !pump.inbox.lock().is_over);
+        for pump in &*pumps {
+            let mut inbox = pump.inbox.lock();
+            if inbox.count < MOST && !inbox.is_over {
+                inbox.count += 1;
+                inbox.new.push(passage);
+                drop(inbox);
+                let _ = pump.wake.write(1);
+                return;
+            }
+        }
+        let Ok(pump) = Pump::new() else {
+            drop(pumps);
+            return self.end(passage, End::Broken);
+        };
+        let pump = Arc::new(pump);
+        *pump.inbox.lock() = Inbox { new: vec![passage], count: 1, is_over: false };
+        let (holder, own) = (self.clone(), pump.clone());
+        if spawn(move || own.run(&holder)).is_ok() {
+            return pumps.push(pump);
+        }
+        drop(pumps);
+        for passage in std::mem::take(&mut pump.inbox.lock().new) {
+            self.end(passage, End::Broken);
+        }
+    }
+
+    /// Ends a connection.
+    fn end(&self, passage: Passage, end: End) {
+        let number = passage.number();
+        passage.end(end);
+        self.processes.remove(number);
+    }
+}
+
+impl Pump {
+    fn new() -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
-        epoll.add(held, EpollEvent::new(edges, 0))?;
-        Ok(Self(epoll))
+        let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        epoll.add(&wake, EpollEvent::new(EpollFlags::EPOLLIN, NEW))?;
+        Ok(Self { epoll, wake, inbox: Mutex::default() })
     }
 
-    /// Sleeps until something has come since the last call, or for `timeout`.
-    fn wait(&self, timeout: Option<Duration>) {
-        let timeout = timeout.and_then(|it| EpollTimeout::try_from(it).ok());
-        // Interrupted, it is asked again.
-        let _ = self.0.wait(&mut [EpollEvent::empty()], timeout.unwrap_or(EpollTimeout::NONE));
-    }
-}
-
-/// A connection whose bytes are passed on.
-struct Passage<'a> {
-    stream: PrpStream,
-    held: UnixStream,
-    connection: &'a Connection,
-    /// The program has ended its direction, and the stream too.
-    is_sent: AtomicBool,
-    /// The peer has ended its direction.
-    is_received: AtomicBool,
-    /// The connection of PRP is over, and not in order.
-    is_broken: AtomicBool,
-    /// The program has closed its end with bytes unread, or before others came.
-    is_left: AtomicBool,
-}
-
-/// Passes bytes on in both directions until the connection has ended.
-pub(super) fn run(stream: PrpStream, held: UnixStream, connection: &Arc<Connection>) {
-    // None that the kernel could refuse.
-    let _ = held.set_write_timeout(Some(UNREAD));
-    let passage = Passage {
-        stream,
-        held,
-        connection,
-        is_sent: AtomicBool::new(false),
-        is_received: AtomicBool::new(false),
-        is_broken: AtomicBool::new(false),
-        is_left: AtomicBool::new(false),
-    };
-    thread::scope(|scope| {
-        let outgoing = || passage.pass_outgoing();
-        match thread::Builder::new().stack_size(STACK).spawn_scoped(scope, outgoing) {
-            Ok(_) => passage.pass_incoming(),
-            Err(_) => passage.is_broken.store(true, Ordering::Relaxed),
-        }
-    });
-    passage.end();
-}
-
-impl Passage<'_> {
-    /// Passes on what the program sends.
-    fn pass_outgoing(&self) {
-        let (mut bytes, mut taken) = (vec![0; CHUNK], vec![0; CHUNK]);
-        let Ok(arrivals) = Arrivals::of(&self.held) else { return self.break_off() };
-        let peek = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        loop {
-            match recv(self.held.as_raw_fd(), &mut bytes, peek) {
-                Ok(0) => {
-                    self.end_outgoing();
-                    return self.follow(&arrivals);
-                }
-                Ok(count) => {
-                    // All but the last stay no longer.
-                    if (&self.held).read_exact(&mut taken[..count]).is_err() {
-                        return self.leave();
-                    }
-                    self.connection.count(count);
-                    if write_all(&self.stream, &bytes[..count]).is_err() {
-                        return self.break_off();
-                    }
-                }
-                Err(Errno::EINTR) => {}
-                Err(Errno::EAGAIN) => arrivals.wait(None),
-                // It has closed its end with bytes unread.
-                Err(_) => return self.leave(),
-            }
-        }
-    }
-
-    /// The program sends nothing more.
-    fn end_outgoing(&self) {
-        if self.is_broken.load(Ordering::Relaxed) || self.is_left.load(Ordering::Relaxed) {
-            return;
-        }
-        // Before the connection can be over for that.
-        self.is_sent.store(true, Ordering::SeqCst);
-        if self.stream.shutdown(Shutdown::Write).is_err() {
-            // What has ended it says so to who reads.
-            self.is_sent.store(false, Ordering::SeqCst);
-        }
-    }
-
-    /// Waits for the end of the other direction, once the program sends nothing more. A peer that
-    /// goes on holding the connection when no process has the program's end any more has as long
-    /// as with TCP.
-    fn follow(&self, arrivals: &Arrivals) {
-        let mut closed = None;
-        let flags = [&self.is_received, &self.is_broken, &self.is_left];
-        while !flags.iter().any(|flag| flag.load(Ordering::SeqCst)) {
-            if closed.is_none() && self.is_closed() {
-                // However slowly the peer takes the rest.
-                if self.stream.wait_delivered().is_err() {
-                    return self.leave();
-                }
-                closed = Some((Instant::now(), orphaned()));
-            }
-            let left = closed.map(|(since, limit)| limit.saturating_sub(since.elapsed()));
-            if left == Some(Duration::ZERO) {
-                return self.leave();
-            }
-            // Whatever ends the other direction shuts the holder's end down, which wakes this.
-            arrivals.wait(left);
-        }
-    }
-
-    /// Passes on what the peer sends.
-    fn pass_incoming(&self) {
+    fn run(&self, holder: &Arc<Holder>) {
+        let mut passages = Vec::new();
         let mut bytes = vec![0; CHUNK];
-        let mut is_wanted = true;
+        let mut has_events = true;
         loop {
-            match (&self.stream).read(&mut bytes) {
-                Ok(0) => return self.end_incoming(),
-                Ok(count) if is_wanted => {
-                    self.connection.count(count);
-                    if self.give(&bytes[..count]).is_err() {
-                        if self.is_broken.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        if self.is_closed() {
-                            return self.leave();
-                        }
-                        is_wanted = false;
-                    }
-                }
-                Ok(_) => {}
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return self.break_off(),
+            if has_events {
+                self.note_events(&mut passages);
             }
+            self.take_new(holder, &mut passages);
+            self.pass_on(holder, &mut passages, &mut bytes);
+            if passages.is_empty() && self.is_over() {
+                return;
+            }
+            let found = self.wait(&mut passages);
+            // Events are looked at every other time at the latest: streams could have something all
+            // the time.
+            has_events = found == 0 || !has_events;
         }
     }
 
-    /// Gives the program what the peer has sent. Fails too if the connection turns out to be over
-    /// while the program reads nothing: only then can it see that.
-    fn give(&self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match (&self.held).write(bytes) {
-                Ok(count) => bytes = &bytes[count..],
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                Err(e) if e.kind() != ErrorKind::WouldBlock => return Err(e),
-                Err(e) if self.is_broken.load(Ordering::Relaxed) => return Err(e),
-                Err(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// The peer sends nothing more, or the connection is over.
-    fn end_incoming(&self) {
-        if self.is_left.load(Ordering::Relaxed) || self.is_broken.load(Ordering::Relaxed) {
+    /// Takes over new connections.
+    fn take_new(&self, holder: &Holder, passages: &mut Vec<Passage>) {
+        let mut inbox = self.inbox.lock();
+        if inbox.new.is_empty() {
             return;
         }
-        // An error is reported once: whoever writes may have got it.
-        let is_over = self.stream.shutdown(Shutdown::Read).is_err();
-        if is_over && !self.is_sent.load(Ordering::SeqCst) {
-            return self.break_off();
-        }
-        self.is_received.store(true, Ordering::SeqCst);
-        let _ = self.held.shutdown(Shutdown::Write);
-    }
-
-    /// The connection of PRP has ended out of order.
-    fn break_off(&self) {
-        self.is_broken.store(true, Ordering::Relaxed);
-        let _ = self.stream.shutdown(Shutdown::Read);
-        // Wakes who waits for bytes of the program, and shows that no end of file.
-        let _ = self.held.shutdown(Shutdown::Read);
-    }
-
-    /// The program has left the connection before its end.
-    fn leave(&self) {
-        self.is_left.store(true, Ordering::Relaxed);
-        let _ = self.stream.shutdown(Shutdown::Read);
-        let _ = self.held.shutdown(Shutdown::Read);
-    }
-
-    /// Whether no process has the program's end any more.
-    fn is_closed(&self) -> bool {
-        let mut fds = [PollFd::new(self.held.as_fd(), PollFlags::empty())];
-        let polled = poll(&mut fds, PollTimeout::ZERO);
-        polled.is_ok() && fds[0].revents().is_some_and(|it| it.contains(PollFlags::POLLHUP))
-    }
-
-    /// Closes both.
-    fn end(self) {
-        if self.is_left.into_inner() {
-            // Its peer is reset.
-            let _ = self.stream.set_linger(Some(Duration::ZERO));
-        } else if !self.is_broken.into_inner() {
-            // The byte that would make it a reset.
-            let _ = recv(self.held.as_raw_fd(), &mut [0], MsgFlags::MSG_DONTWAIT);
+        let new = std::mem::take(&mut inbox.new);
+        drop(inbox);
+        for passage in new {
+            match self.epoll.add(passage.held(), passage.event()) {
+                Ok(()) => passages.push(passage),
+                Err(_) => {
+                    self.inbox.lock().count -= 1;
+                    holder.end(passage, End::Broken);
+                }
+            }
         }
     }
-}
 
-/// Returns how long TCP keeps a connection whose program has closed it, and whose peer has not
-/// (tcp(7)).
-fn orphaned() -> Duration {
-    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_fin_timeout").unwrap_or_default();
-    Duration::from_secs(text.trim_end().parse().unwrap_or(60))
-}
-
-fn write_all(mut stream: &PrpStream, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match stream.write(bytes) {
-            Ok(count) => bytes = &bytes[count..],
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
+    /// Passes on what is there, and ends what has ended.
+    fn pass_on(&self, holder: &Arc<Holder>, passages: &mut Vec<Passage>, bytes: &mut [u8]) {
+        let mut at = 0;
+        while let Some(passage) = passages.get_mut(at) {
+            let end = passage.step(bytes);
+            let is_left_alone = passage.closed().is_some_and(|since| since.elapsed() >= CLOSING);
+            if end.is_none() && !is_left_alone {
+                if passage.take_change() {
+                    let _ = self.epoll.modify(passage.held(), &mut passage.event());
+                }
+                at += 1;
+                continue;
+            }
+            let mut passage = passages.swap_remove(at);
+            let _ = self.epoll.delete(passage.held());
+            self.inbox.lock().count -= 1;
+            if let Some(end) = end {
+                holder.end(passage, end);
+                continue;
+            }
+            let number = passage.number();
+            let following = holder.clone();
+            let follow = move || {
+                let end = passage.follow();
+                following.end(passage, end);
+            };
+            // Without a thread both ends are dropped, and what was sent is still delivered.
+            if spawn(follow).is_err() {
+                holder.processes.remove(number);
+            }
         }
     }
-    Ok(())
+
+    /// Waits until something is to be done; how many streams are ready.
+    fn wait(&self, passages: &mut [Passage]) -> usize {
+        let is_busy = passages.iter().any(Passage::is_busy);
+        let closing = passages.iter().filter_map(|it| Some(it.closed()? + CLOSING)).min();
+        let timeout = if is_busy {
+            Some(Duration::ZERO)
+        } else {
+            closing.map(|at| at.saturating_duration_since(Instant::now()))
+        };
+        let (mut owners, mut awaited) = (Vec::new(), Vec::new());
+        for (at, passage) in passages.iter().enumerate() {
+            if let Some(wanted) = passage.awaited() {
+                owners.push(at);
+                awaited.push(wanted);
+            }
+        }
+        if awaited.is_empty() {
+            self.sleep(timeout);
+            return 0;
+        }
+        let found = wait_any_polling(&mut awaited, self.epoll.0.as_fd(), timeout);
+        let ready: Vec<_> = owners
+            .iter()
+            .zip(&awaited)
+            .filter(|(_, it)| it.is_ready())
+            .map(|(at, _)| *at)
+            .collect();
+        for at in ready {
+            passages[at].note_ready();
+        }
+        match found {
+            Ok(found) => found,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
+            Err(_) => {
+                // What is wrong with the streams they say themselves.
+                passages.iter_mut().for_each(Passage::note_ready);
+                thread::sleep(REST);
+                0
+            }
+        }
+    }
+
+    /// Sleeps until an event is there, or for `timeout`, and leaves it there.
+    fn sleep(&self, timeout: Option<Duration>) {
+        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+        let timeout = timeout.and_then(|it| PollTimeout::try_from(it).ok());
+        let mut fds = [PollFd::new(self.epoll.0.as_fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut fds, timeout.unwrap_or(PollTimeout::NONE));
+    }
+
+    /// Notes what has happened to the holder's ends.
+    fn note_events(&self, passages: &mut [Passage]) {
+        let mut events = [EpollEvent::empty(); MOST];
+        let found = self.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
+        for event in &events[..found] {
+            if event.data() == NEW {
+                let _ = self.wake.read();
+            } else if let Some(passage) = passages.iter_mut().find(|it| it.number() == event.data())
+            {
+                passage.note(event.events());
+            }
+        }
+    }
+
+    /// Whether this thread ends: no connection has come for a while.
+    fn is_over(&self) -> bool {
+        self.sleep(Some(KEPT));
+        let mut inbox = self.inbox.lock();
+        inbox.is_over = inbox.count == 0;
+        inbox.is_over
+    }
 }
