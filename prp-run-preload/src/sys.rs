@@ -10,6 +10,7 @@ mod epoll;
 mod family;
 mod holder;
 mod launch;
+mod linger;
 mod listen;
 mod name;
 mod next;

@@ -37,10 +37,15 @@ pub enum RequestKind {
     /// the inode `number` at [`FAMILY`](crate::FAMILY) and `local_port` takes. The answer has the
     /// port.
     Bind,
+    /// The connection `number` is reset when it is closed, if `port` is 1; if that is 0, no more.
+    ResetOnClose,
+    /// As [`Self::Accept`], for a process that had no descriptor left, and has closed what it had
+    /// accepted: it is to accept the connection once more.
+    AcceptAgain,
 }
 
 impl RequestKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Hello,
         Self::Connect,
         Self::ConnectNonblocking,
@@ -51,6 +56,8 @@ impl RequestKind {
         Self::Tcp,
         Self::Bye,
         Self::Bind,
+        Self::ResetOnClose,
+        Self::AcceptAgain,
     ];
 }
 

@@ -5,6 +5,7 @@ import asyncio
 import ctypes
 import errno
 import os
+import resource
 import select
 import signal
 import socket
@@ -182,6 +183,51 @@ def serve_flooding(port):
     other.close()
 
 
+def linger_of_zero(connection, is_on):
+    value = struct.pack("ii", is_on, 0)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, value)
+
+
+def serve_lingering(port):
+    """Closes a connection that has the option from its listener, and one that has it no more; tells
+    how two others end."""
+    listener = socket.create_server(("", port))
+    linger_of_zero(listener, True)
+    listening(listener)
+    for number in range(4):
+        connection, _ = listener.accept()
+        if number > 0:
+            linger_of_zero(connection, False)
+        connection.sendall(b"x")
+        assert take(connection, 1) == b"x"
+        if number >= 2:
+            tell_end(connection)
+        connection.close()
+
+
+def serve_scarce(port):
+    """Accepts with the last descriptor, and then with one more each time."""
+    listener = socket.create_server(("", port))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    others = []
+    try:
+        while True:
+            others.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        os.close(others.pop())
+    listening(listener)
+    while others:
+        select.select([listener], [], [])
+        try:
+            connection, _ = listener.accept()
+            break
+        except OSError as e:
+            assert e.errno == errno.EMFILE, e
+            os.close(others.pop())
+    connection.sendall(b"once\n")
+    connection.close()
+
+
 def serve_once(port):
     listener = socket.create_server(("", port))
     listening(listener)
@@ -300,6 +346,11 @@ def call_often(host, port):
             assert connection.makefile().readline() == "once\n"
 
 
+def call_once(host, port):
+    with socket.create_connection((host, port)) as connection:
+        print(connection.makefile().readline(), end="")
+
+
 def call_flooded(host, port):
     """Reads nothing until its peer has no room any more."""
     connection = socket.create_connection((host, port))
@@ -307,6 +358,27 @@ def call_flooded(host, port):
         sent = int(other.makefile().readline())
     data = connection.makefile("rb").read()
     assert data == pattern(sent), (len(data), sent)
+
+
+def tell_end(connection):
+    try:
+        print("end" if connection.recv(1) == b"" else "data", flush=True)
+    except ConnectionResetError:
+        print("reset", flush=True)
+
+
+def call_lingering(host, port):
+    for number in range(4):
+        with socket.socket() as connection:
+            if number == 2:
+                linger_of_zero(connection, True)
+            connection.connect((host, port))
+            assert take(connection, 1) == b"x"
+            connection.sendall(b"x")
+            if number < 2:
+                tell_end(connection)
+            if number == 3:
+                linger_of_zero(connection, True)
 
 
 def call_bound(host, port):

@@ -23,6 +23,7 @@ prp_tests::main! {
     first: build;
     light:
         accept__goes_on_after_signals,
+        accept__without_descriptors_leaves_the_connection,
         confined__is_not_killed_for_the_report,
         connect__from_a_bound_socket,
         connect__nobody_listens,
@@ -44,6 +45,7 @@ prp_tests::main! {
         loopback__is_claimed,
         many__connections_at_a_time,
         names__and_options_are_as_of_tcp,
+        reset__by_a_linger_of_zero,
         reset__is_no_end_of_file,
         workers__accept_from_one_listener;
 }
@@ -298,6 +300,13 @@ fn accept__goes_on_after_signals() {
     Run::new(pair.node(1)).call("call_often", "198.18.0.2", 7020);
 }
 
+/// A process that has no descriptor for a connection accepts it when it has some.
+fn accept__without_descriptors_leaves_the_connection() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_scarce", 7032);
+    assert_eq!(Run::new(pair.node(1)).call("call_once", "198.18.0.2", 7032), "once\n");
+}
+
 fn flow__stops_where_a_program_does_not_read() {
     let pair = Topology::pair();
     let _server = Run::new(pair.node(2)).serve("serve_flooding", 7033);
@@ -309,6 +318,15 @@ fn connect__from_a_bound_socket() {
     let pair = Topology::pair();
     let _server = Run::new(pair.node(2)).with(&["--off"]).serve("serve_forking", 7021);
     Run::new(pair.node(1)).with(&["--listen", "prp"]).call("call_bound", "10.99.0.2", 7021);
+}
+
+/// Set by a listener, and no more; set before a connection and in it.
+fn reset__by_a_linger_of_zero() {
+    let pair = Topology::pair();
+    let mut server = Run::new(pair.node(2)).serve("serve_lingering", 7034);
+    let printed = Run::new(pair.node(1)).call("call_lingering", "198.18.0.2", 7034);
+    assert_eq!(printed, "reset\nend\n");
+    assert_eq!([(); 2].map(|()| server.line()), ["reset", "reset"]);
 }
 
 fn reset__is_no_end_of_file() {

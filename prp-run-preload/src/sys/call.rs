@@ -135,6 +135,13 @@ pub(super) fn close(fd: c_int) {
     let _ = unsafe { libc::syscall(libc::SYS_close, fd) };
 }
 
+/// Whether this process may have two descriptors more.
+pub(super) fn has_two_more(fd: c_int) -> bool {
+    let copies = [(); 2].map(|()| fcntl(fd, libc::F_DUPFD_CLOEXEC, 0));
+    copies.iter().flatten().for_each(|copy| close(*copy));
+    copies.iter().all(Result::is_ok)
+}
+
 /// Sends bytes.
 pub(super) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     let none = std::ptr::null::<libc::sockaddr>();

@@ -203,6 +203,15 @@ unsafe fn accept_by(
                 // SAFETY: as the caller says.
                 unsafe { address::write(peer, address, len) };
             }
+            Accepted::Unplaced => {
+                call::close(fd);
+                // In the place that is free now.
+                if let Some(peer) = peer {
+                    let request = request(settings, RequestKind::AcceptAgain, peer);
+                    let _ = holder::ask_soon(settings, &request);
+                }
+                return fail(libc::EMFILE);
+            }
             Accepted::Gone => {
                 call::close(fd);
                 if is_expected && !is_ready() && !call::is_nonblocking(listener) {
@@ -229,8 +238,19 @@ enum Accepted {
     Prp(SocketAddr),
     /// A connection of PRP that is over.
     Gone,
+    /// A connection from the holder, for whose pair this process has no descriptors: it asks on one,
+    /// and gets the pair as another one.
+    Unplaced,
     /// Any other.
     Other,
+}
+
+/// Returns the request for the connection that was accepted from the holder at `peer`.
+fn request(settings: &Settings, kind: RequestKind, peer: SocketAddr) -> Request {
+    let mut request = Request::new(kind, settings.token);
+    request.port = peer.port();
+    request.is_ip6 = peer.ip().to_canonical() != IpAddr::V4(BELL);
+    request
 }
 
 /// Puts the pair in the place of `fd` if the holder is its `peer`; else it is `otherwise`.
@@ -240,10 +260,11 @@ fn of_holder(settings: &Settings, fd: c_int, peer: SocketAddr, otherwise: Accept
     if !is_bell && peer.ip() != IpAddr::V6(Ipv6Addr::LOCALHOST) {
         return otherwise;
     }
+    if is_bell && !call::has_two_more(fd) {
+        return Accepted::Unplaced;
+    }
     let otherwise = if is_bell { Accepted::Gone } else { otherwise };
-    let mut request = Request::new(RequestKind::Accept, settings.token);
-    request.port = peer.port();
-    request.is_ip6 = !is_bell;
+    let request = request(settings, RequestKind::Accept, peer);
     let Some((Answer { errno: 0, .. }, Some(end))) = holder::ask_soon(settings, &request) else {
         return otherwise;
     };

@@ -10,7 +10,7 @@ use super::connect::reason;
 use super::family::{AF_PRPF, Mark};
 use super::pair::{self, LEAST_BUFFER, State};
 use super::process::settings;
-use super::{address, real};
+use super::{address, linger, real};
 
 /// Bytes of a segment that `TCP_MAXSEG` and `TCP_INFO` tell.
 const SEGMENT: c_int = 1460;
@@ -73,6 +73,14 @@ pub(super) unsafe fn setsockopt(
     // It has the mark of the family.
     if (level, name) == (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE) && Mark::of(fd).is_some() {
         return 0;
+    }
+    if (level, name) == (libc::SOL_SOCKET, libc::SO_LINGER) {
+        let before = linger::resets(fd);
+        let done = plain();
+        if done == 0 {
+            linger::tell(settings, fd, before);
+        }
+        return done;
     }
     // The holder's connection would be kept from the program until bytes come.
     if (level, name) == (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT)

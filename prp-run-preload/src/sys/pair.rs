@@ -8,7 +8,7 @@ use prp_run::PairName;
 
 use super::call::{self, Errno};
 use super::process::settings;
-use super::{epoll, family};
+use super::{epoll, family, linger};
 
 /// The send buffer of a pair until its connection is there, as the kernel reports it: its smallest.
 const PENDING_BUFFER: c_int = 8 << 10;
@@ -99,6 +99,9 @@ fn take_settings(fd: c_int, end: &OwnedFd) -> Result<c_int, Errno> {
     }
     if let Ok(1) = call::number_option(fd, libc::SO_KEEPALIVE) {
         let _ = call::set_option(end.as_raw_fd(), libc::SOL_SOCKET, libc::SO_KEEPALIVE, &1_i32);
+    }
+    if let Some(settings) = settings() {
+        linger::pass_on(settings, fd, end);
     }
     family::pass_on(fd, end)?;
     Ok(if close == 0 { 0 } else { libc::O_CLOEXEC })

@@ -38,8 +38,8 @@ pub(super) unsafe fn prctl(
     unsafe { real::prctl(option, second, third, fourth, fifth) }
 }
 
-/// Returns the settings if this process may make calls for what only the report needs.
-fn unconfined() -> Option<&'static Settings> {
+/// Returns the settings if this process may make calls that it has not made itself.
+pub(super) fn unconfined() -> Option<&'static Settings> {
     settings().filter(|_| !IS_CONFINED.load(Ordering::Relaxed))
 }
 

@@ -123,6 +123,11 @@ impl Holder {
                 self.processes.count_tcp(pid, request.number != 0);
                 Answer::default()
             }
+            RequestKind::ResetOnClose => {
+                self.processes.reset_on_close(request.number, request.port != 0);
+                Answer::default()
+            }
+            RequestKind::AcceptAgain => self.ring_again(&request),
             RequestKind::Bye => {
                 self.processes.end(pid);
                 Answer::default()

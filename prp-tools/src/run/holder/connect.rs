@@ -70,9 +70,9 @@ impl Holder {
                 if let Err(e) = settle(&stream, None) {
                     // Before the program sees that there is one.
                     self.keep_reason(number, error_number(&e));
-                    return;
+                    return self.processes.remove(number);
                 }
-                let Ok(pair) = pending.settle() else { return };
+                let Ok(pair) = pending.settle() else { return self.processes.remove(number) };
                 pair
             }
         };

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::libc;
@@ -22,6 +23,9 @@ use crate::accepting::Acceptor;
 
 /// How long a listening socket may take to have room for a connection.
 const ROOM: Duration = Duration::from_secs(5);
+
+/// How long a program rests that has no descriptor for a connection: it may try again at once.
+const REST: Duration = Duration::from_millis(10);
 
 impl Holder {
     /// Listens at the port of a program's socket.
@@ -157,13 +161,30 @@ impl Holder {
         socket.set_linger(Some(Duration::ZERO))?;
         let own = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let bell = socket.try_clone()?;
-        let ringing = Ringing { bell: bell.into(), end, number, accepted: None };
+        let ringing =
+            Ringing { bell: bell.into(), target, end, number, accepted: None, ended: None };
         self.ports.ring(own.is_ipv6(), own.port(), ringing);
         let connected = socket.connect_timeout(&target.into(), ROOM);
         if connected.is_err() {
             self.ports.take(own.is_ipv6(), own.port());
         }
         connected
+    }
+
+    /// Has a program accept a connection once more for which it had no descriptor.
+    pub(super) fn ring_again(self: &Arc<Self>, request: &Request) -> Answer {
+        let Some(ringing) = self.ports.take(request.is_ip6, request.port) else {
+            return Answer::failed(libc::ENOENT);
+        };
+        let Ringing { bell, target, end, number, .. } = ringing;
+        drop(bell);
+        let holder = self.clone();
+        let ring = move || {
+            thread::sleep(REST);
+            // Without a listener the end is closed, as that of a connection which was accepted.
+            let _ = holder.wake(target, end, number);
+        };
+        spawn(ring).map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
     }
 
     /// Answers a program that has accepted a connection of the holder.

@@ -20,6 +20,9 @@ const LISTENING: &str = "0A";
 /// library never asks.
 const ASKING: Duration = Duration::from_secs(5);
 
+/// How long an ended connection stays: a program that had no descriptor for it asks once more.
+const ENDED: Duration = Duration::from_secs(1);
+
 /// The loopback address of IPv6, as the kernel's table has it on this machine.
 const LOOPBACK_IP6: &str = if cfg!(target_endian = "little") {
     "00000000000000000000000001000000"
@@ -62,12 +65,16 @@ pub(super) struct ListeningSocket {
 pub(super) struct Ringing {
     /// The connection to the listening socket.
     pub(super) bell: TcpStream,
+    /// Where it reaches that.
+    pub(super) target: SocketAddr,
     /// The program's end of the pair.
     pub(super) end: OwnedFd,
     /// The holder's number for the connection.
     pub(super) number: u64,
     /// Since when the socket's end of the connection has been accepted, as far as is known.
     pub(super) accepted: Option<Instant>,
+    /// Since when the connection has ended, as far as is known.
+    pub(super) ended: Option<Instant>,
 }
 
 impl Ports {
@@ -184,7 +191,11 @@ impl Ports {
                     return false;
                 }
             }
-            !is_over(&ringing.bell)
+            if !is_over(&ringing.bell) {
+                return true;
+            }
+            let since = *ringing.ended.get_or_insert(now);
+            now.saturating_duration_since(since) < ENDED
         });
     }
 }
@@ -270,7 +281,9 @@ mod tests {
         bell.connect(&SocketAddr::from(([127, 0, 0, 1], at)).into()).expect("it listens");
         let port = bell.local_addr().expect("bound").as_socket().expect("of IP").port();
         let (end, _) = UnixStream::pair().expect("descriptors");
-        let ringing = Ringing { bell: bell.into(), end: end.into(), number: 1, accepted: None };
+        let target = listener.local_addr().expect("bound");
+        let (bell, end) = (bell.into(), end.into());
+        let ringing = Ringing { bell, target, end, number: 1, accepted: None, ended: None };
         ports.ring(false, port, ringing);
         port
     }

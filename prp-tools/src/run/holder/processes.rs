@@ -1,6 +1,6 @@
 //! The processes of a run and what they did, and the end of the holder.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,10 +27,15 @@ const CHECK: Duration = Duration::from_secs(1);
 /// How long the holder waits for a process that it does not know yet.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// Connections that are still to come and are reset when they are closed: programs have few.
+const MOST_TO_RESET: usize = 4096;
+
 /// The processes, and their connections.
 pub(super) struct Processes {
     by_pid: Mutex<HashMap<i32, Known>>,
     connections: Mutex<HashMap<u64, Arc<Connection>>>,
+    /// Those that are still to come, and are reset when they are closed.
+    to_reset: Mutex<HashSet<u64>>,
     report: Option<PathBuf>,
     /// The holder was asked to end.
     is_ending: AtomicBool,
@@ -65,12 +70,19 @@ pub(super) struct Connection {
     bytes: AtomicU64,
     /// The holder's end of the pair, for as long as the connection is there.
     held: Arc<UnixStream>,
+    /// It is reset when the program closes it.
+    is_reset_on_close: AtomicBool,
 }
 
 impl Connection {
     /// Counts bytes.
     pub(super) fn count(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Whether the connection is reset when the program closes it.
+    pub(super) fn is_reset_on_close(&self) -> bool {
+        self.is_reset_on_close.load(Ordering::Relaxed)
     }
 }
 
@@ -80,9 +92,9 @@ impl Processes {
         // The process begins: it has no other descriptors.
         let Ok((wake, woken)) = UnixStream::pair() else { process::exit(1) };
         let _ = (wake.set_nonblocking(true), woken.set_nonblocking(true));
-        let (by_pid, connections) = Default::default();
+        let (by_pid, connections, to_reset) = Default::default();
         let is_ending = AtomicBool::new(false);
-        Self { by_pid, connections, report, is_ending, wake, woken }
+        Self { by_pid, connections, to_reset, report, is_ending, wake, woken }
     }
 
     /// Has the holder end with the last process, listener and connection.
@@ -132,12 +144,16 @@ impl Processes {
         pid: Option<i32>,
         held: &Arc<UnixStream>,
     ) -> Arc<Connection> {
+        let mut to_reset = self.to_reset.lock();
+        let is_reset = to_reset.remove(&number);
         let connection = Arc::new(Connection {
             owner: AtomicI32::new(0),
             bytes: AtomicU64::new(0),
             held: held.clone(),
+            is_reset_on_close: AtomicBool::new(is_reset),
         });
         self.connections.lock().insert(number, connection.clone());
+        drop(to_reset);
         if let Some(pid) = pid {
             self.claim(number, pid);
         }
@@ -154,8 +170,22 @@ impl Processes {
         }
     }
 
+    /// Has the connection be reset when the program closes it, or no more.
+    pub(super) fn reset_on_close(&self, number: u64, is_reset: bool) {
+        // In this order everywhere; it may be added meanwhile.
+        let mut to_reset = self.to_reset.lock();
+        if let Some(connection) = self.connections.lock().get(&number) {
+            connection.is_reset_on_close.store(is_reset, Ordering::Relaxed);
+        } else if !is_reset {
+            to_reset.remove(&number);
+        } else if to_reset.len() < MOST_TO_RESET {
+            to_reset.insert(number);
+        }
+    }
+
     /// Removes a connection that has ended.
     pub(super) fn remove(&self, number: u64) {
+        self.to_reset.lock().remove(&number);
         let Some(connection) = self.connections.lock().remove(&number) else { return };
         let owner = connection.owner.load(Ordering::Relaxed);
         if let Some(process) = self.by_pid.lock().get_mut(&owner) {

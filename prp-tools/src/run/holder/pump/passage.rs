@@ -161,6 +161,9 @@ impl Passage {
             return Some(End::InOrder);
         }
         if self.is_hung_up && self.closed.is_none() {
+            if self.connection.is_reset_on_close() {
+                return Some(End::Left);
+            }
             self.closed = self.has_ended.then(Instant::now);
         }
         None
@@ -210,6 +213,9 @@ impl Passage {
     /// The program sends nothing more.
     fn end_outgoing(&mut self) -> Option<End> {
         self.has_ended = true;
+        if self.connection.is_reset_on_close() && self.is_closed() {
+            return Some(End::Left);
+        }
         // What has ended it otherwise says so to who reads.
         self.is_sent = self.stream.shutdown(Shutdown::Write).is_ok();
         None
