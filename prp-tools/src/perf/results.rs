@@ -1,5 +1,6 @@
 //! `prp perf results`: what `netns-scripts/bench --json` wrote, as a page of the book.
 
+mod bindings;
 mod links;
 
 use std::fmt::Write as _;
@@ -15,8 +16,9 @@ use crate::exit::{Code, Failure};
 
 /// Make a page of the results of netns-scripts/bench.
 ///
-/// FILES are what `bench --json` and `bench --links --json` wrote. The page has the newest run of
-/// each machine, the newest machine first, in Markdown, and behind it the newest with links.
+/// FILES are what `bench --json`, `bench --bindings --json` and `bench --links --json` wrote. The
+/// page has the newest run of each machine, the newest machine first, in Markdown, and behind it the
+/// newest of each of the others.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf results docs/results/*.json > docs/results.md
@@ -140,6 +142,25 @@ fn short(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// What was run: `bench` alone, with `--bindings`, or with `--links`.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum Kind {
+    Main,
+    Bindings,
+    Links,
+}
+
+impl Kind {
+    /// The key that only its figures have.
+    fn key(self) -> Option<&'static str> {
+        match self {
+            Self::Main => None,
+            Self::Bindings => Some("bindings"),
+            Self::Links => Some("links"),
+        }
+    }
+}
+
 /// A run, its machine's name, and its date.
 struct Run {
     machine: String,
@@ -168,9 +189,10 @@ impl Run {
         })
     }
 
-    /// The links with a rate and a delay, of `bench --links`.
-    fn links(&self) -> Option<&Value> {
-        self.figures.get("links")
+    /// What it was a run of.
+    fn kind(&self) -> Kind {
+        let has = |kind: &&Kind| kind.key().is_some_and(|key| self.figures.get(key).is_some());
+        [Kind::Bindings, Kind::Links].iter().find(has).copied().unwrap_or(Kind::Main)
     }
 
     /// When and on what it was run.
@@ -192,12 +214,14 @@ impl Run {
     /// All that the page has of it.
     fn section(&self) -> String {
         let mut out = self.facts();
-        if let Some(links) = self.links() {
-            out += &links::section(links);
-        } else {
-            out += "| | PRP | TCP | PRP / TCP |\n| --- | --- | --- | --- |\n";
-            for line in FIGURES.iter().filter_map(|figure| figure.line(&self.figures)) {
-                let _ = writeln!(out, "{line}");
+        match self.kind() {
+            Kind::Bindings => out += &bindings::section(&self.figures["bindings"]),
+            Kind::Links => out += &links::section(&self.figures["links"]),
+            Kind::Main => {
+                out += "| | PRP | TCP | PRP / TCP |\n| --- | --- | --- | --- |\n";
+                for line in FIGURES.iter().filter_map(|figure| figure.line(&self.figures)) {
+                    let _ = writeln!(out, "{line}");
+                }
             }
         }
         out += "\n| bar | figure | at | reach for | |\n| --- | --- | --- | --- | --- |\n";
@@ -223,8 +247,8 @@ fn bar_line(bar: &Value) -> String {
     format!("| {name} | {figure} | {sign} {limit} | {reach} | {verdict} |")
 }
 
-/// The page: the newest run of each machine, the newest machine first; behind it the newest of its
-/// links.
+/// The page: the newest run of each machine, the newest machine first; behind it the newest of each
+/// other kind.
 fn page(mut runs: Vec<Run>) -> String {
     runs.sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.machine.cmp(&b.machine)));
     let mut machines: Vec<&str> = Vec::new();
@@ -235,13 +259,18 @@ fn page(mut runs: Vec<Run>) -> String {
     }
     let mut out = HEAD.to_owned();
     for machine in machines {
-        let newest = |with_links: bool| {
-            runs.iter().find(|run| run.machine == machine && run.links().is_some() == with_links)
-        };
+        let newest =
+            |kind: Kind| runs.iter().find(|run| run.machine == machine && run.kind() == kind);
         let _ = write!(out, "\n## {machine}\n\n");
-        out += &newest(false).map(Run::section).unwrap_or_default();
-        if let Some(links) = newest(true) {
-            let _ = write!(out, "\n### Links with a rate and a delay\n\n{}", links.section());
+        out += &newest(Kind::Main).map(Run::section).unwrap_or_default();
+        let others = [
+            (Kind::Bindings, "Programs in C and Python"),
+            (Kind::Links, "Links with a rate and a delay"),
+        ];
+        for (kind, heading) in others {
+            if let Some(run) = newest(kind) {
+                let _ = write!(out, "\n### {heading}\n\n{}", run.section());
+            }
         }
     }
     out
@@ -296,7 +325,13 @@ mod tests {
     }
 
     #[test]
-    fn page__has_the_newest_links_of_a_machine_behind_its_run() {
+    fn page__has_the_newest_of_each_kind_behind_the_run() {
+        let bindings = json!({
+            "bindings": {"spin_us": {"c": 2.0, "rust": 1.0}},
+            "machine": {"cpu": "A", "cores": 2, "kernel": "6.18", "date": "2026-07-08"},
+            "bars": [],
+        });
+        let bindings = Run::of(&bindings.to_string()).expect("a run");
         let links = |date: &str, gbps: f64| {
             let stream = json!({"goodput_gbps": {"prp": gbps, "tcp": 0.5}});
             let figures = json!({
@@ -310,9 +345,18 @@ mod tests {
             links("2026-05-06", 0.25),
             run("A", "2026-01-02", 1.0),
             links("2026-04-05", 0.75),
+            bindings,
         ]);
         let headings: Vec<_> = page.lines().filter(|line| line.starts_with("##")).collect();
-        assert_eq!(headings, ["## A, 2 processors", "### Links with a rate and a delay"]);
+        assert_eq!(
+            headings,
+            [
+                "## A, 2 processors",
+                "### Programs in C and Python",
+                "### Links with a rate and a delay"
+            ]
+        );
+        assert!(page.contains("| C: 2.00 us | Rust: 1.00 us |"), "{page}");
         assert!(page.contains("| UDP, 1 Gbit/s, 0 us | 0.25 | 0.50 | - | - |"), "{page}");
         assert!(!page.contains("0.75"), "an older run: {page}");
     }

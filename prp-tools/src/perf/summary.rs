@@ -1,6 +1,7 @@
 //! `prp perf summary`: the runs of `netns-scripts/bench` as one table, one JSON object and plots.
 
 mod bars;
+mod bindings;
 mod keys;
 mod links;
 mod plot;
@@ -62,8 +63,12 @@ pub(super) fn run(args: &SummaryArgs) -> Result<(), Failure> {
         plot::all(&runs, dir)?;
     }
     let (mut bars, mut all) = (Vec::new(), keys::all(&runs));
-    if links::others_are_in(&runs) {
+    if runs.names().any(|name| !name.starts_with("links.") && !name.starts_with("bindings.")) {
         bars.extend(bars::all(&runs));
+    }
+    if bindings::are_in(&runs) {
+        bars.extend(bindings::bars(&runs));
+        all["bindings"] = bindings::keys(&runs);
     }
     if links::are_in(&runs) {
         bars.extend(links::bars(&runs));

@@ -256,6 +256,15 @@ fn of_measurements(one: &Node<'_>, two: &Node<'_>, printed: &mut Printed) {
     }
     let wire = folder.path().join("links.ethernet.1000.25.stream.wire.json");
     fs::write(wire, r#"{"cpu_s": 0.5}"#).expect("a file");
+    for (what, command) in [("rust_spin", "latency"), ("rust_goodput", "stream")] {
+        let last = printed.0[&format!("prp perf {command}")].last().expect("it was run");
+        let file = folder.path().join(format!("bindings.{what}.1.json"));
+        fs::write(file, last.to_string()).expect("a file");
+    }
+    for what in ["c_spin", "latency_prp", "goodput_prp", "asyncio_prp", "shuffle_prp"] {
+        let file = folder.path().join(format!("bindings.{what}.1.json"));
+        fs::write(file, r#"{"figure": 1.5}"#).expect("a file");
+    }
     let path = folder.path().to_str().expect("text");
     printed.run(one.command(prp()), "perf summary", &[path]);
 }

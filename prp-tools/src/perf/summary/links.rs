@@ -97,11 +97,6 @@ pub(super) fn are_in(runs: &Runs) -> bool {
     !links(runs).is_empty()
 }
 
-/// Whether there are others.
-pub(super) fn others_are_in(runs: &Runs) -> bool {
-    runs.names().any(|name| !name.starts_with("links."))
-}
-
 /// Processor time of both ends for a gigabyte or a message, PRP's by that of `other`: the median of
 /// the ratios of neighbouring rounds.
 fn cpu_ratio(runs: &Runs, run: &str, cost: &str, other: &str) -> Option<f64> {
