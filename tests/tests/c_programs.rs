@@ -49,6 +49,9 @@ const ALONE: [&str; 8] =
 /// Examples with a server.
 const SERVERS: [&str; 3] = ["echo", "epoll", "messages"];
 
+/// The scenes of std's tests of TCP.
+const STD_TCP: [&str; 2] = ["std_tcp", "std_tcp_threads"];
+
 /// Where the library is installed, beside the programs that are built with it.
 static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
     let programs = program::build_all(&["prp-capi", "prp-run-preload"], SIBLING);
@@ -63,7 +66,7 @@ static BUILT: LazyLock<()> = LazyLock::new(|| {
     for name in ALONE.into_iter().chain(SERVERS) {
         compile("cc", &example(name), &program_of(name), &[&C_FLAGS[..], &[SANITIZERS]].concat());
     }
-    for name in ["leaver", "misuse", "std_tcp", "taker"] {
+    for name in ["leaver", "misuse", "std_tcp", "std_tcp_threads", "taker"] {
         let source = source(&format!("{name}.c"));
         compile("cc", &source, &program_of(name), &[&C_FLAGS[..], &[SANITIZERS]].concat());
         compile("cc", &source, &program_of(&format!("{name}-plain")), &C_FLAGS);
@@ -164,7 +167,9 @@ fn run_to_its_end(command: Command) {
 }
 
 fn c__scenes_of_std() {
-    run_to_its_end(Nodes::new().server(program_of("std_tcp")));
+    for name in STD_TCP {
+        run_to_its_end(Nodes::new().server(program_of(name)));
+    }
 }
 
 fn c__bad_use_has_a_defined_error() {
@@ -207,7 +212,7 @@ fn memory__nothing_is_lost_or_misused() {
         command
     };
     let Loopback { client, server, .. } = nodes.nodes;
-    for name in ["std_tcp", "misuse"] {
+    for name in STD_TCP.into_iter().chain(["misuse"]) {
         run_to_its_end(checked(server, name));
     }
     leave_and_count(&nodes, checked(server, "taker"), checked(client, "leaver"));

@@ -1,59 +1,6 @@
-/* The scenes of the standard library's tests of TcpStream and TcpListener, by their names, in C.
- * Threads use one handle where Rust has clones. */
-#include <pthread.h>
-#include <time.h>
-
-#include "check.h"
-
-static char here[32];
-
-/* A listener at a port that no other scene uses. */
-static prp_listener *listen_anew(void)
-{
-    prp_address address;
-    prp_listener *listener = prp_listen("self:0", NULL);
-
-    CHECK(listener != NULL && prp_listener_address(listener, &address) == 0);
-    CHECK(prp_address_format(&address, here, sizeof here) > 0);
-    return listener;
-}
-
-static pthread_t start(void *(*work)(void *), void *argument)
-{
-    pthread_t thread;
-
-    CHECK(pthread_create(&thread, NULL, work, argument) == 0);
-    return thread;
-}
-
-static void join(pthread_t thread)
-{
-    CHECK(pthread_join(thread, NULL) == 0);
-}
-
-/* A connection whose both ends are here. */
-struct pair {
-    prp_listener *listener;
-    prp_stream *client, *server;
-};
-
-static struct pair connected(void)
-{
-    struct pair pair;
-
-    pair.listener = listen_anew();
-    pair.client = prp_connect(here, NULL);
-    CHECK(pair.client != NULL);
-    pair.server = prp_accept(pair.listener, NULL);
-    CHECK(pair.server != NULL);
-    return pair;
-}
-
-static void close_all(struct pair pair)
-{
-    CHECK(prp_close(pair.client) == 0 && prp_close(pair.server) == 0);
-    CHECK(prp_listener_close(pair.listener) == 0);
-}
+/* The scenes of the standard library's tests of TcpStream and TcpListener, by their names, in C:
+ * those of one thread. */
+#include "pair.h"
 
 static void bind_error(void)
 {
@@ -74,27 +21,6 @@ static void connect_timeout_error(void)
     /* prphosts has such a node, and no process is there. */
     FAILS_NULL(prp_connect("silent:80", options), ETIMEDOUT);
     CHECK(prp_options_free(options) == 0);
-}
-
-static void *write_99(void *unused)
-{
-    prp_stream *stream = prp_connect(here, NULL);
-
-    (void)unused;
-    CHECK(prp_send(stream, "\x63", 1) == 1 && prp_close(stream) == 0);
-    return NULL;
-}
-
-static void smoke_test(void)
-{
-    prp_listener *listener = listen_anew();
-    pthread_t thread = start(write_99, NULL);
-    prp_stream *stream = prp_accept(listener, NULL);
-    char byte;
-
-    CHECK(prp_recv(stream, &byte, 1) == 1 && byte == 99);
-    join(thread);
-    CHECK(prp_close(stream) == 0 && prp_listener_close(listener) == 0);
 }
 
 static void read_eof(void)
@@ -119,81 +45,6 @@ static void write_close(void)
     CHECK(prp_close(pair.server) == 0 && prp_listener_close(pair.listener) == 0);
 }
 
-static void *connect_serially(void *unused)
-{
-    int i;
-
-    (void)unused;
-    for (i = 0; i < 10; i++)
-        write_99(NULL);
-    return NULL;
-}
-
-static void multiple_connect_serial(void)
-{
-    prp_listener *listener = listen_anew();
-    pthread_t thread = start(connect_serially, NULL);
-    int i;
-
-    for (i = 0; i < 10; i++) {
-        prp_stream *stream = prp_accept(listener, NULL);
-        char byte;
-
-        CHECK(prp_recv(stream, &byte, 1) == 1 && byte == 99);
-        CHECK(prp_close(stream) == 0);
-    }
-    join(thread);
-    CHECK(prp_listener_close(listener) == 0);
-}
-
-static void *read_own_number(void *stream)
-{
-    char byte;
-
-    CHECK(prp_recv(stream, &byte, 1) == 1 && byte < 10);
-    CHECK(prp_close(stream) == 0);
-    return NULL;
-}
-
-/* Clients connect one within the other, and write from the last one out. */
-static void connect_within(int number)
-{
-    prp_stream *stream;
-    char byte = (char)number;
-
-    if (number == 10)
-        return;
-    stream = prp_connect(here, NULL);
-    CHECK(stream != NULL);
-    connect_within(number + 1);
-    CHECK(prp_send(stream, &byte, 1) == 1 && prp_close(stream) == 0);
-}
-
-static void *connect_all_within(void *unused)
-{
-    (void)unused;
-    connect_within(0);
-    return NULL;
-}
-
-static void multiple_connect_interleaved_greedy_schedule(void)
-{
-    prp_listener *listener = listen_anew();
-    pthread_t readers[10], thread = start(connect_all_within, NULL);
-    int i;
-
-    for (i = 0; i < 10; i++) {
-        prp_stream *stream = prp_accept(listener, NULL);
-
-        CHECK(stream != NULL);
-        readers[i] = start(read_own_number, stream);
-    }
-    for (i = 0; i < 10; i++)
-        join(readers[i]);
-    join(thread);
-    CHECK(prp_listener_close(listener) == 0);
-}
-
 static void socket_and_peer_name(void)
 {
     struct pair pair = connected();
@@ -204,27 +55,6 @@ static void socket_and_peer_name(void)
     CHECK(memcmp(&peer, &listening, sizeof peer) == 0 && memcmp(&accepted, &listening, sizeof peer) == 0);
     CHECK(prp_local_address(pair.client, &local) == 0 && prp_peer_address(pair.server, &peer) == 0);
     CHECK(memcmp(&local, &peer, sizeof peer) == 0);
-    close_all(pair);
-}
-
-static void *write_two_parts(void *stream)
-{
-    char byte;
-
-    CHECK(prp_recv(stream, &byte, 1) == 1 && byte == 1);
-    CHECK(prp_send(stream, "\2", 1) == 1);
-    return NULL;
-}
-
-static void partial_read(void)
-{
-    struct pair pair = connected();
-    pthread_t thread = start(write_two_parts, pair.server);
-    char bytes[2];
-
-    CHECK(prp_send(pair.client, "\1", 1) == 1);
-    CHECK(prp_recv(pair.client, bytes, 2) == 1 && bytes[0] == 2);
-    join(thread);
     close_all(pair);
 }
 
@@ -264,61 +94,6 @@ static void double_bind(void)
     CHECK(listener != NULL && prp_listener_close(listener) == 0);
 }
 
-static void *answer_two(void *stream)
-{
-    char byte;
-
-    CHECK(prp_recv(stream, &byte, 1) == 1 && byte == 1);
-    CHECK(prp_send(stream, "\2", 1) == 1);
-    return NULL;
-}
-
-static void *write_one(void *stream)
-{
-    CHECK(prp_send(stream, "\1", 1) == 1);
-    return NULL;
-}
-
-static void tcp_clone_smoke(void)
-{
-    struct pair pair = connected();
-    pthread_t server = start(answer_two, pair.server), client = start(write_one, pair.client);
-    char byte;
-
-    CHECK(prp_recv(pair.client, &byte, 1) == 1 && byte == 2);
-    join(client), join(server);
-    close_all(pair);
-}
-
-static void *read_one(void *stream)
-{
-    char byte;
-
-    CHECK(prp_recv(stream, &byte, 1) == 1);
-    return NULL;
-}
-
-static void tcp_clone_two_read(void)
-{
-    struct pair pair = connected();
-    pthread_t a = start(read_one, pair.client), b = start(read_one, pair.client);
-
-    CHECK(prp_send(pair.server, "\1", 1) == 1 && prp_send(pair.server, "\2", 1) == 1);
-    join(a), join(b);
-    close_all(pair);
-}
-
-static void tcp_clone_two_write(void)
-{
-    struct pair pair = connected();
-    pthread_t a = start(write_one, pair.client), b = start(write_one, pair.client);
-    char bytes[2];
-
-    CHECK(prp_recv_all(pair.server, bytes, 2) == 2);
-    join(a), join(b);
-    close_all(pair);
-}
-
 static void shutdown_smoke(void)
 {
     struct pair pair = connected();
@@ -342,43 +117,6 @@ static void close_readwrite_smoke(void)
     CHECK(prp_shutdown(pair.client, PRP_SHUT_RD) == 0);
     CHECK(prp_recv(pair.client, &byte, 1) == 0);
     close_all(pair);
-}
-
-static void *read_end(void *stream)
-{
-    char byte;
-
-    CHECK(prp_recv(stream, &byte, 1) == 0);
-    return NULL;
-}
-
-static void close_read_wakes_up(void)
-{
-    struct pair pair = connected();
-    pthread_t reader = start(read_end, pair.client);
-
-    CHECK(prp_shutdown(pair.client, PRP_SHUT_RD) == 0);
-    join(reader);
-    close_all(pair);
-}
-
-static void *accept_one(void *listener)
-{
-    prp_stream *stream = prp_accept(listener, NULL);
-
-    CHECK(stream != NULL && prp_close(stream) == 0);
-    return NULL;
-}
-
-static void clone_accept_concurrent(void)
-{
-    prp_listener *listener = listen_anew();
-    pthread_t a = start(accept_one, listener), b = start(accept_one, listener);
-    prp_stream *one = prp_connect(here, NULL), *two = prp_connect(here, NULL);
-
-    CHECK(one != NULL && two != NULL);
-    join(a), join(b);
-    CHECK(prp_close(one) == 0 && prp_close(two) == 0 && prp_listener_close(listener) == 0);
 }
 
 static void timeouts(void)
@@ -407,6 +145,19 @@ static void test_read_timeout(void)
     while (prp_recv(pair.client, &byte, 1) < 0)
         CHECK(errno == EAGAIN);
     CHECK(byte == 1);
+    close_all(pair);
+}
+
+/* What has come is received, and the timeout is for what has not. */
+static void test_read_with_timeout(void)
+{
+    struct pair pair = connected();
+    char bytes[11];
+
+    CHECK(prp_stream_set(pair.server, PRP_OPT_READ_TIMEOUT, 20 * MILLISECOND) == 0);
+    CHECK(prp_send(pair.client, "hello world", 11) == 11 && prp_wait_delivered(pair.client) == 0);
+    CHECK(prp_recv(pair.server, bytes, 11) == 11 && memcmp(bytes, "hello world", 11) == 0);
+    FAILS(prp_recv(pair.server, bytes, 11), EAGAIN);
     close_all(pair);
 }
 
@@ -495,32 +246,21 @@ static void connect_timeout_valid(void)
     CHECK(prp_listener_close(listener) == 0);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} scenes[] = {
+static const struct scene scenes[] = {
     {"bind_error", bind_error},
     {"connect_error", connect_error},
     {"connect_timeout_error", connect_timeout_error},
-    {"smoke_test", smoke_test},
     {"read_eof", read_eof},
     {"write_close", write_close},
-    {"multiple_connect_serial", multiple_connect_serial},
-    {"multiple_connect_interleaved_greedy_schedule", multiple_connect_interleaved_greedy_schedule},
     {"socket_and_peer_name", socket_and_peer_name},
-    {"partial_read", partial_read},
     {"read_vectored", read_vectored},
     {"write_vectored", write_vectored},
     {"double_bind", double_bind},
-    {"tcp_clone_smoke", tcp_clone_smoke},
-    {"tcp_clone_two_read", tcp_clone_two_read},
-    {"tcp_clone_two_write", tcp_clone_two_write},
     {"shutdown_smoke", shutdown_smoke},
     {"close_readwrite_smoke", close_readwrite_smoke},
-    {"close_read_wakes_up", close_read_wakes_up},
-    {"clone_accept_concurrent", clone_accept_concurrent},
     {"timeouts", timeouts},
     {"test_read_timeout", test_read_timeout},
+    {"test_read_with_timeout", test_read_with_timeout},
     {"test_timeout_zero_duration", test_timeout_zero_duration},
     {"linger", linger},
     {"linger_zero_resets", linger_zero_resets},
@@ -532,13 +272,6 @@ static const struct {
 
 int main(void)
 {
-    size_t i;
-
-    for (i = 0; i < sizeof scenes / sizeof *scenes; i++) {
-        printf("%s\n", scenes[i].name);
-        fflush(stdout);
-        scenes[i].run();
-    }
-    puts("done");
+    run_all(scenes, sizeof scenes / sizeof *scenes);
     return 0;
 }
