@@ -2,11 +2,14 @@
 
 use std::io;
 
-use pyo3::exceptions::{PyOSError, PyTimeoutError};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-/// EBADF, and the number of a call that would wait.
+/// Numbers of errors that no call of the system has returned.
 const EBADF: i32 = 9;
+const ENODATA: i32 = 61;
+const EMSGSIZE: i32 = 90;
+const ETIMEDOUT: i32 = 110;
 
 /// `error` for Python.
 pub(crate) fn raised(error: &io::Error) -> PyErr {
@@ -24,5 +27,15 @@ pub(crate) fn closed(what: &str) -> PyErr {
 
 /// The time that `settimeout` allows is over.
 pub(crate) fn timed_out() -> PyErr {
-    PyTimeoutError::new_err("timed out")
+    PyOSError::new_err((ETIMEDOUT, "timed out"))
+}
+
+/// A message is longer than `limit`.
+pub(crate) fn too_long(limit: usize) -> PyErr {
+    PyOSError::new_err((EMSGSIZE, format!("a message of more than {limit} bytes (max_message)")))
+}
+
+/// The stream has ended, and a message has not.
+pub(crate) fn cut_short() -> PyErr {
+    PyOSError::new_err((ENODATA, "the stream ended within a message"))
 }

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::{closed, raised, timed_out};
-use crate::settings::{builder, seconds};
+use crate::settings::{builder, max_message, seconds};
 use crate::stream::{Stream, pair, waiting};
 
 /// A port at which connections are accepted.
@@ -21,9 +21,6 @@ pub(crate) struct Listener {
     timeout: Mutex<Option<Duration>>,
     max_message: usize,
 }
-
-/// As `Builder::max_message`.
-const MAX_MESSAGE: usize = 16 << 20;
 
 impl Listener {
     pub(crate) fn listener(&self) -> PyResult<PrpListener> {
@@ -43,10 +40,7 @@ impl Listener {
         #[pyo3(from_py_with = crate::settings::address)] address: String,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let max_message = match options.map(|o| o.get_item("max_message")).transpose()?.flatten() {
-            Some(bytes) => bytes.extract()?,
-            None => MAX_MESSAGE,
-        };
+        let max_message = max_message(options)?;
         let builder = builder(options)?;
         let listener = py.detach(|| {
             let listener = builder.bind(&*address)?;

@@ -7,6 +7,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+/// As `Builder::max_message`.
+const MAX_MESSAGE: usize = 16 << 20;
+
 /// A time in seconds.
 pub(crate) fn seconds(value: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(value)
@@ -21,6 +24,14 @@ pub(crate) fn builder(options: Option<&Bound<'_, PyDict>>) -> PyResult<Builder> 
         builder = set(builder, &name, &value)?;
     }
     Ok(builder)
+}
+
+/// The longest message of `recv_message`, in bytes: the keyword argument `max_message`.
+pub(crate) fn max_message(options: Option<&Bound<'_, PyDict>>) -> PyResult<usize> {
+    match options.map(|options| options.get_item("max_message")).transpose()?.flatten() {
+        Some(bytes) => bytes.extract(),
+        None => Ok(MAX_MESSAGE),
+    }
 }
 
 fn set(builder: Builder, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Builder> {

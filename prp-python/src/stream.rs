@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use prp_sock::{Awaited, PrpAddr, PrpStream, wait_any};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::error::{closed, raised, timed_out};
-use crate::settings::{builder, seconds};
+use crate::error::{closed, cut_short, raised, timed_out, too_long};
+use crate::settings::{builder, max_message, seconds};
 use crate::sys::buffer::{Buffer, Filling};
 
 /// As `socket.MSG_PEEK`.
@@ -32,10 +32,9 @@ struct State {
     /// None waits for ever, zero does not wait.
     timeout: Option<Duration>,
     max_message: usize,
+    /// What had come of a message when the wait for its rest ended.
+    begun: Vec<u8>,
 }
-
-/// As `Builder::max_message`.
-const MAX_MESSAGE: usize = 16 << 20;
 
 /// Calls `f` without Python's lock until it is not interrupted, or a handler of a signal raises.
 pub(crate) fn waiting<T: Send>(
@@ -83,7 +82,7 @@ pub(crate) fn connect(
             return Err(named(&error));
         }
     }
-    let made = Stream::new(stream, MAX_MESSAGE);
+    let made = Stream::new(stream, max_message(options)?);
     let timeout = if blocking { timeout } else { Some(Duration::ZERO) };
     made.set_timeout(timeout)?;
     Ok(made)
@@ -91,7 +90,8 @@ pub(crate) fn connect(
 
 impl Stream {
     pub(crate) fn new(stream: PrpStream, max_message: usize) -> Self {
-        Self { state: Mutex::new(State { stream: Some(stream), timeout: None, max_message }) }
+        let stream = Some(stream);
+        Self { state: Mutex::new(State { stream, timeout: None, max_message, begun: Vec::new() }) }
     }
 
     /// The stream, for a call without Python's lock: `close` in another thread does not end it.
@@ -130,7 +130,22 @@ impl Stream {
         waiting(py, || f(&stream))?.map_err(|e| self.failed(&e))
     }
 
+    /// Copies what had come of a message into `room`; how many bytes. With `takes` they are gone.
+    fn copy_begun(&self, room: &mut [u8], takes: bool) -> usize {
+        let begun = &mut self.state.lock().begun;
+        let len = begun.len().min(room.len());
+        room[..len].copy_from_slice(&begun[..len]);
+        if takes {
+            begun.drain(..len);
+        }
+        len
+    }
+
     fn receive(&self, py: Python<'_>, room: &mut [u8], flags: i32) -> PyResult<usize> {
+        let begun = self.copy_begun(room, flags != MSG_PEEK);
+        if begun > 0 {
+            return Ok(begun);
+        }
         match flags {
             0 => self.call(py, |mut stream| stream.read(room)),
             MSG_PEEK => self.call(py, |stream| stream.peek(room)),
@@ -193,6 +208,8 @@ impl Stream {
         while !left.is_empty() {
             let taken = self.call(py, |mut stream| stream.write(left))?;
             left = &left[taken..];
+            // One that has come meanwhile may have cut the call short.
+            py.check_signals()?;
         }
         Ok(())
     }
@@ -206,44 +223,48 @@ impl Stream {
         })
     }
 
-    /// Sends the bytes as one message.
-    fn send_message(&self, py: Python<'_>, message: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Sends the bytes as one message; how many were taken. That is fewer than all only if the
+    /// stream does not wait, or has a timeout: the rest, sent as a message, belongs to this one.
+    fn send_message(&self, py: Python<'_>, message: &Bound<'_, PyAny>) -> PyResult<usize> {
         let message = Buffer::of(message)?;
         let bytes = message.bytes();
         let mut sent = self.call(py, |stream| stream.send_message_part(bytes, true))?;
-        while sent < bytes.len() {
-            // Cut short by a signal, a timeout, or a stream that does not wait: the rest of it.
+        while sent < bytes.len() && self.gettimeout().is_none() {
+            // A signal has cut it short.
+            py.check_signals()?;
             sent += self.call(py, |stream| stream.send_message_part(&bytes[sent..], true))?;
         }
-        Ok(())
+        Ok(sent)
     }
 
-    /// Receives a message; None at the end of the stream.
+    /// Receives a message; None at the end of the stream. What has come of it when the time is over
+    /// is kept for the next call.
     fn recv_message<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let limit = self.state.lock().max_message;
-        let mut message = vec![0; FIRST_ROOM.min(limit)];
-        let mut filled = 0;
+        let (limit, mut message) = {
+            let mut state = self.state.lock();
+            (state.max_message, std::mem::take(&mut state.begun))
+        };
+        let mut filled = message.len();
+        message.resize(filled.max(FIRST_ROOM.min(limit)), 0);
         loop {
             if filled == message.len() {
-                if filled == limit {
-                    let text = format!("a message of more than {limit} bytes (max_message)");
-                    return Err(pyo3::exceptions::PyOSError::new_err((90, text)));
-                }
                 message.resize((filled * 2).min(limit), 0);
             }
+            // Without room only the end of the message may follow.
             let room = &mut message[filled..];
-            match self.call(py, |stream| stream.recv_message_part(room))? {
-                None if filled == 0 => return Ok(None),
-                None => {
-                    let text = "the stream ended within a message";
-                    return Err(pyo3::exceptions::PyEOFError::new_err(text));
+            match self.call(py, |stream| stream.recv_message_part(room)) {
+                Ok(None) if filled == 0 => return Ok(None),
+                Ok(None) => return Err(cut_short()),
+                Ok(Some(part)) if part.end => {
+                    let bytes = PyBytes::new(py, &message[..filled + part.len]);
+                    return Ok(Some(bytes.into_any()));
                 }
-                Some(part) => {
-                    filled += part.len;
-                    if part.end {
-                        let bytes = pyo3::types::PyBytes::new(py, &message[..filled]);
-                        return Ok(Some(bytes.into_any()));
-                    }
+                Ok(Some(_)) if filled == limit => return Err(too_long(limit)),
+                Ok(Some(part)) => filled += part.len,
+                Err(e) => {
+                    message.truncate(filled);
+                    self.state.lock().begun = message;
+                    return Err(e);
                 }
             }
         }
@@ -258,16 +279,22 @@ impl Stream {
     ) -> PyResult<Option<(usize, bool)>> {
         let mut buffer = Buffer::writable(buffer)?;
         let room = buffer.bytes_mut();
-        let mut filled = 0;
+        let mut filled = self.copy_begun(room, true);
         while filled < room.len() {
-            match self.call(py, |stream| stream.recv_message_part(&mut room[filled..]))? {
-                None if filled == 0 => return Ok(None),
-                None => break,
-                Some(part) => {
+            match self.call(py, |stream| stream.recv_message_part(&mut room[filled..])) {
+                Ok(None) if filled == 0 => return Ok(None),
+                Ok(Some(part)) => {
                     filled += part.len;
                     if part.end {
                         return Ok(Some((filled, true)));
                     }
+                }
+                // The next call returns the end or the error again, or goes on.
+                Ok(None) => break,
+                Err(e) if filled > 0 && e.is_instance_of::<PyOSError>(py) => break,
+                Err(e) => {
+                    self.state.lock().begun = room[..filled].to_vec();
+                    return Err(e);
                 }
             }
         }

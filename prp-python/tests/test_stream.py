@@ -1,10 +1,13 @@
+import contextlib
 import errno
 import os
+import pickle
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -72,6 +75,147 @@ def test_messages(pair):
     assert room[:size] == b"ef" and (end or server.recv_message_into(room) == (0, True))
     client.shutdown(parmaprp.SHUT_WR)
     assert server.recv_message() is None
+
+
+MESSAGE = bytes(range(251)) * 40_000
+
+
+def test_message_of_streams_that_do_not_wait(pair):
+    client, server = pair
+    client.setblocking(False)
+    server.setblocking(False)
+    taken = client.send_message(MESSAGE)
+    assert 0 < taken < len(MESSAGE)
+    received = None
+    while received is None:
+        if taken < len(MESSAGE):
+            with contextlib.suppress(BlockingIOError):
+                taken += client.send_message(memoryview(MESSAGE)[taken:])
+        with contextlib.suppress(BlockingIOError):
+            received = server.recv_message()
+    assert received == MESSAGE
+
+
+@pytest.mark.parametrize("how", ["recv", "recv_into", "recv_message_into"])
+def test_what_has_come_of_a_message_is_kept(pair, how):
+    client, server = pair
+    client.setblocking(False)
+    taken = client.send_message(MESSAGE)
+    server.settimeout(0.02)
+    with pytest.raises(TimeoutError) as raised:
+        server.recv_message()
+    assert raised.value.errno == errno.ETIMEDOUT
+    room = memoryview(bytearray(taken))
+    filled = 0
+    while filled < taken:
+        if how == "recv":
+            assert server.recv(10, socket.MSG_PEEK) == MESSAGE[filled : filled + 10]
+            piece = server.recv(taken - filled)
+            room[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        elif how == "recv_into":
+            filled += server.recv_into(room[filled:])
+        else:
+            size, end = server.recv_message_into(room[filled:])
+            assert not end
+            filled += size
+    assert room == MESSAGE[:taken]
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_messages_that_fail(accepted):
+    with parmaprp.Listener("self:0", max_message=8192) as listener:
+        client = parmaprp.connect(listener.getsockname(), max_message=8192)
+        server, _ = listener.accept()
+        if not accepted:
+            client, server = server, client
+        with client, server:
+            client.send_message(bytes(8192))
+            assert server.recv_message() == bytes(8192)
+            client.send_message(bytes(8193))
+            with pytest.raises(OSError) as raised:
+                server.recv_message()
+            assert raised.value.errno == errno.EMSGSIZE
+            assert server.recv_message() == bytes(1)
+            client.setblocking(False)
+            assert client.send_message(MESSAGE) < len(MESSAGE)
+            client.shutdown(parmaprp.SHUT_WR)
+            room = bytearray(1 << 20)
+            while server.recv_message_into(room)[0] == len(room):
+                pass
+            assert server.recv_message() is None
+
+
+def test_end_of_the_stream_within_a_message(pair):
+    client, server = pair
+    client.setblocking(False)
+    assert client.send_message(MESSAGE) < len(MESSAGE)
+    client.shutdown(parmaprp.SHUT_WR)
+    with pytest.raises(OSError) as raised:
+        server.recv_message()
+    assert raised.value.errno == errno.ENODATA
+    assert server.recv_message() is None
+
+
+def test_pickles_go_by_their_buffers(pair):
+    client, server = pair
+    numpy = pytest.importorskip("numpy")
+    sent = numpy.arange(1000.0)
+    buffers = []
+    client.send_message(pickle.dumps(sent, protocol=5, buffer_callback=buffers.append))
+    assert client.sendmsg([buffer.raw() for buffer in buffers]) == sent.nbytes
+    head = server.recv_message()
+    assert len(head) < 1000
+    room = bytearray(sent.nbytes)
+    view = memoryview(room)
+    while len(view):
+        view = view[server.recv_into(view) :]
+    received = pickle.loads(head, buffers=[room])
+    assert (received == sent).all()
+    assert numpy.shares_memory(received, numpy.frombuffer(room))
+
+
+def test_buffers_are_let_go(pair):
+    client, server = pair
+    data, room = bytearray(1000), bytearray(1000)
+    counts = sys.getrefcount(data), sys.getrefcount(room)
+    for _ in range(100):
+        client.sendall(data)
+        client.sendmsg([data, data])
+        client.send_message(data)
+        left = 4000
+        while left:
+            left -= server.recv_into(room)
+    server.setblocking(False)
+    for call in (server.recv_into, server.recv_message_into):
+        with pytest.raises(BlockingIOError):
+            call(room)
+    client.close()
+    with pytest.raises(OSError):
+        client.send(data)
+    assert (sys.getrefcount(data), sys.getrefcount(room)) == counts
+    # Not while something refers to their memory.
+    data.extend(b"x")
+    room.extend(b"x")
+
+
+def test_descriptors_are_closed(listener):
+    def one():
+        client = parmaprp.connect(listener.getsockname())
+        server, _ = listener.accept()
+        with client, server:
+            assert client.fileno() >= 0 and server.fileno() >= 0
+
+    def count():
+        return len(os.listdir("/proc/self/fd"))
+
+    one()
+    before, end = count(), time.monotonic() + 60
+    for _ in range(20):
+        one()
+    while count() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert count() <= before
 
 
 def test_files(pair):
