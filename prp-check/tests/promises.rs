@@ -15,13 +15,15 @@ fn promises__every_test_named_exists() {
             None if quoted.ends_with(".rs") => (quoted, None),
             None => continue,
         };
-        if !file.ends_with(".rs") {
-            continue;
-        }
+        let keyword = match file.rsplit_once('.') {
+            Some((_, "rs")) => "fn",
+            Some((_, "py")) => "def",
+            _ => continue,
+        };
         let text = fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
         if let Some(test) = test {
             // Properties are written in a macro and indented.
-            let there = text.contains(&format!("fn {test}("));
+            let there = text.contains(&format!("{keyword} {test}("));
             assert!(there, "docs/testing.md names {test}, which is not in {file}");
             named += 1;
         }
