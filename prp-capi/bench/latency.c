@@ -1,5 +1,5 @@
 /* "latency" answers messages of 64 bytes on port 7020; "latency NODE SECONDS" sends them, and
- * prints the median of half a round trip in nanoseconds. Both ends spin. */
+ * prints the median of half a round trip in microseconds. Both ends spin. */
 #include <prp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static int ask(const char *node, double seconds, const prp_options *options)
         begin = done;
     }
     qsort(times, count, sizeof *times, compare);
-    printf("%ld\n", times[count / 2]);
+    printf("%.3f\n", times[count / 2] / 1e3);
     free(times);
     return prp_close(stream) < 0;
 }
