@@ -247,9 +247,12 @@ fn stream__in_intervals_and_reverse() {
     let intervals = prp["intervals"].as_array().expect("a list");
     let bytes: u64 = intervals.iter().filter_map(|i| i["bytes"].as_u64()).sum();
     assert_eq!(prp["ends"]["client"]["received"], bytes, "{prp}");
+    // Expect: repeats are counted where they are sent.
+    assert_eq!(prp["intervals"][0].get("retransmitted"), None, "{prp}");
     let output = client(&topology, &["stream", "2", "-q", "-t", "0.2", "-i", "0.1"]);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(printed.lines().next().is_some_and(|l| l.contains("0.00-0.1")), "{printed}");
+    let first = printed.lines().next().unwrap_or_default();
+    assert!(first.contains("0.00-0.1") && first.ends_with(" sent again"), "{printed}");
     assert!(printed.contains("goodput, 1 stream"), "{printed}");
 }
 
@@ -257,8 +260,13 @@ fn stream__of_many_in_both_directions() {
     let words = ["stream", "2", "--vs", "tcp", "--streams", "5", "--bidir", "--time", "0.2"];
     let json = measure_once(&words);
     for transport in ["prp", "tcp"] {
+        let result = &json["results"][transport];
         let keys = ["gbps.median", "ends.server.received", "ends.client.received"];
-        assert_positive(&json["results"][transport], &keys);
+        assert_positive(result, &keys);
+        let figures = ["slowest_stream_gbps", "fastest_stream_gbps"];
+        let [slowest, fastest] = figures.map(|key| result[key]["median"].as_f64().expect(key));
+        let all = result["gbps"]["median"].as_f64().expect("a figure");
+        assert!(0.0 < slowest && slowest <= fastest && fastest < all, "{result:#}");
     }
 }
 

@@ -41,7 +41,7 @@ impl Counters {
             devices: losses(&devices),
             xdp_tx: devices.iter().map(|device| device.xdp_tx).sum(),
             tcx_rx: devices.iter().map(|device| device.tcx_rx).sum(),
-            tcp: TcpCounts::of(&fs::read_to_string("/proc/self/net/snmp").unwrap_or_default()),
+            tcp: TcpCounts::read(),
             spent: Spent::now(),
         }
     }
@@ -53,11 +53,7 @@ impl Counters {
         let mut outcome = Outcome { cpu, wake_ups, ..Outcome::default() };
         match self.transport {
             Transport::Prp => {
-                let stats = conns.iter().filter_map(|conn| match conn {
-                    Conn::Prp(stream) => stream.stats().ok(),
-                    Conn::Tcp { .. } => None,
-                });
-                outcome.retransmitted = stats.map(|stats| stats.retransmitted).sum();
+                outcome.retransmitted = retransmitted(self.transport, conns);
                 outcome.drops = self.drops_until(&now);
                 outcome.frames = Frames {
                     sent: now.endpoint.frames_sent - self.endpoint.frames_sent,
@@ -114,6 +110,22 @@ impl Counters {
     }
 }
 
+/// Returns how many segments this end has sent again: of the streams `conns`, or of all of TCP in
+/// this network namespace.
+pub(super) fn retransmitted(transport: Transport, conns: &[Conn]) -> u64 {
+    let of_stream = |conn: &Conn| match conn {
+        Conn::Prp(stream) => stream.stats().ok().map(|stats| stats.retransmitted),
+        Conn::Tcp { .. } => None,
+    };
+    match transport {
+        Transport::Prp => conns.iter().filter_map(of_stream).sum(),
+        Transport::Tcp | Transport::TcpNoOffload | Transport::TcpNoSegmentation => {
+            TcpCounts::read().sent_again
+        }
+        Transport::Raw => 0,
+    }
+}
+
 /// Frames lost or dropped by all devices, by the name of the counter.
 fn losses(devices: &[DeviceStats]) -> BTreeMap<&'static str, u64> {
     let mut sums = BTreeMap::new();
@@ -124,6 +136,11 @@ fn losses(devices: &[DeviceStats]) -> BTreeMap<&'static str, u64> {
 }
 
 impl TcpCounts {
+    /// Of this network namespace.
+    fn read() -> Self {
+        Self::of(&fs::read_to_string("/proc/self/net/snmp").unwrap_or_default())
+    }
+
     /// Of the text of /proc/net/snmp. Segments that a device cuts or joins count each.
     fn of(snmp: &str) -> Self {
         let mut rows = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));

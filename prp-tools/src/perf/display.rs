@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Common;
-use super::meter;
+use super::meter::{self, Progress};
 use super::transport::Transport;
 
 /// How often a rate is shown: it has to be read.
@@ -61,7 +61,8 @@ impl Display {
         let show = |interval: meter::Interval| {
             self.bar.set_message(format!("{transport} {:.2} Gbit/s", interval.gbps));
         };
-        meter::watch(INTERVAL, bytes, show, work)
+        let progress = move || Progress { bytes: bytes(), retransmitted: None };
+        meter::watch(INTERVAL, progress, show, work)
     }
 }
 

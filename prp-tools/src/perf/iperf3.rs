@@ -19,6 +19,9 @@ pub(super) struct OtherStreamOptions {
 
     #[arg(short = 'f', long, hide = true, value_name = "LETTER", value_parser = refused(FORMAT))]
     format: Option<Infallible>,
+
+    #[arg(short = 'b', long, hide = true, value_name = "RATE", value_parser = refused(BITRATE))]
+    bitrate: Option<Infallible>,
 }
 
 /// Of `prp perf connect`.
@@ -33,6 +36,7 @@ const OMIT: &str = "no seconds are left out: the figure is the median of --round
 const LENGTH: &str = "a write has 128 KiB; `prp perf latency --size` has messages of a given size";
 const WINDOW: &str = "buffers grow with the path by themselves; `prp stat -i` shows them";
 const FORMAT: &str = "figures are Gbit/s; --json has bytes and seconds";
+const BITRATE: &str = "no rate can be set; --bytes N sends a number of bytes, as fast as they go";
 const TIME: &str = "it makes a number of connections, not for a time: --count N";
 
 /// Refuses any value with `why`.
@@ -51,6 +55,7 @@ mod tests {
             ("stream 2 --length 4K", "latency --size"),
             ("stream 2 -w 1M", "prp stat -i"),
             ("stream 2 -f m", "--json"),
+            ("stream 2 -b 10M", "--bytes"),
             ("connect 2 -t 10", "--count"),
         ] {
             let words = format!("prp perf {line}");

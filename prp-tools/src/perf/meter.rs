@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::conn::Conn;
+use super::counters::retransmitted;
 use super::display::Display;
 use super::stream::StreamArgs;
 use super::transport::Transport;
@@ -21,6 +23,17 @@ pub(super) struct Interval {
     end: f64,
     bytes: u64,
     pub(super) gbps: f64,
+    /// Segments that this end sent again; absent where it sends no segments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retransmitted: Option<u64>,
+}
+
+/// What has been counted until some moment.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct Progress {
+    pub(super) bytes: u64,
+    /// Segments sent again, where this end sends segments.
+    pub(super) retransmitted: Option<u64>,
 }
 
 /// Reads the counts of a leg while that lasts.
@@ -29,30 +42,43 @@ pub(super) struct Meter<'a> {
     transport: Transport,
     /// Their sum is what has got through.
     counts: Vec<&'a AtomicU64>,
+    /// The connections that this end sends on.
+    senders: Option<&'a [Conn]>,
     interval: Option<Duration>,
     /// Whether lines are printed.
     prints: bool,
 }
 
 impl Interval {
-    /// `bytes` between `begin` and `end`, in seconds.
-    fn new(begin: f64, end: f64, bytes: u64) -> Self {
-        Self { begin, end, bytes, gbps: gbps(bytes, end - begin) }
+    /// What was counted from `before` to `now`, at `begin` and `end`, in seconds.
+    fn new(begin: f64, end: f64, before: Progress, now: Progress) -> Self {
+        let bytes = now.bytes - before.bytes;
+        let again = now.retransmitted.zip(before.retransmitted);
+        let retransmitted = again.map(|(now, before)| now.saturating_sub(before));
+        Self { begin, end, bytes, gbps: gbps(bytes, end - begin), retransmitted }
     }
 
     /// For people.
     fn line(&self, transport: Transport) -> String {
-        let Self { begin, end, bytes, gbps } = self;
+        let Self { begin, end, bytes, gbps, retransmitted } = self;
         let megabytes = *bytes as f64 / 1e6;
-        format!("{transport:16}{begin:>7.2}-{end:<7.2} s {megabytes:>9.1} MB {gbps:>8.3} Gbit/s")
+        let again = retransmitted.map(|n| format!(" {n:>6} sent again")).unwrap_or_default();
+        format!(
+            "{transport:16}{begin:>7.2}-{end:<7.2} s {megabytes:>9.1} MB {gbps:>8.3} Gbit/s{again}"
+        )
     }
 }
 
 impl<'a> Meter<'a> {
-    /// Of a leg with these counts.
-    pub(super) fn new(args: &StreamArgs, transport: Transport, counts: Vec<&'a AtomicU64>) -> Self {
+    /// Of a leg with these counts, and the connections that this end sends on.
+    pub(super) fn new(
+        args: &StreamArgs,
+        transport: Transport,
+        counts: Vec<&'a AtomicU64>,
+        senders: Option<&'a [Conn]>,
+    ) -> Self {
         let prints = args.json() != Some(Path::new("-"));
-        Self { transport, counts, interval: args.interval(), prints }
+        Self { transport, counts, senders, interval: args.interval(), prints }
     }
 
     /// Does `work`; what got through meanwhile is told, and added to `intervals`.
@@ -65,7 +91,12 @@ impl<'a> Meter<'a> {
         let Some(interval) = self.interval else {
             return display.watch(self.transport, || self.bytes(), work);
         };
-        watch(interval, || self.bytes(), |interval| intervals.push(self.note(interval)), work)
+        watch(interval, || self.progress(), |interval| intervals.push(self.note(interval)), work)
+    }
+
+    fn progress(&self) -> Progress {
+        let retransmitted = self.senders.map(|conns| retransmitted(self.transport, conns));
+        Progress { bytes: self.bytes(), retransmitted }
     }
 
     fn bytes(&self) -> u64 {
@@ -93,15 +124,15 @@ pub(super) fn gbps(bytes: u64, seconds: f64) -> f64 {
     bytes as f64 * 8e-9 / seconds.max(1e-9)
 }
 
-/// Does `work`, and tells `note` by how much what `bytes` gives grows in each `interval` of it.
+/// Does `work`, and tells `note` by how much what `progress` gives grows in each `interval` of it.
 pub(super) fn watch<T>(
     interval: Duration,
-    bytes: impl Fn() -> u64 + Send,
+    progress: impl Fn() -> Progress + Send,
     mut note: impl FnMut(Interval) + Send,
     work: impl FnOnce() -> T,
 ) -> T {
     let (stop, stopped) = mpsc::channel::<()>();
-    let (begun, at_first) = (Instant::now(), bytes());
+    let (begun, at_first) = (Instant::now(), progress());
     thread::scope(|scope| {
         let tell = move || {
             let (mut next, mut then, mut before) = (begun + interval, 0.0, at_first);
@@ -109,12 +140,12 @@ pub(super) fn watch<T>(
             while !is_over {
                 let left = next.saturating_duration_since(Instant::now());
                 is_over = stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout);
-                let (now, bytes) = (begun.elapsed().as_secs_f64(), bytes());
+                let (now, counted) = (begun.elapsed().as_secs_f64(), progress());
                 // What is left at the end may be nothing.
-                if !is_over || bytes > before {
-                    note(Interval::new(then, now, bytes - before));
+                if !is_over || counted.bytes > before.bytes {
+                    note(Interval::new(then, now, before, counted));
                 }
-                (next, then, before) = (next + interval, now, bytes);
+                (next, then, before) = (next + interval, now, counted);
             }
         };
         if let Err(e) = thread::Builder::new().spawn_scoped(scope, tell) {
@@ -133,10 +164,13 @@ mod tests {
 
     #[test]
     fn interval__has_a_rate_and_a_line() {
-        let interval = Interval::new(1.0, 1.5, 125_000_000);
+        let counted = |bytes, retransmitted| Progress { bytes, retransmitted };
+        let interval = Interval::new(1.0, 1.5, counted(5, None), counted(125_000_005, None));
         assert!((interval.gbps - 2.0).abs() < 1e-9);
         let line = "prp                1.00-1.50    s     125.0 MB    2.000 Gbit/s";
         assert_eq!(interval.line(Transport::Prp), line);
+        let interval = Interval::new(1.0, 1.5, counted(0, Some(3)), counted(125_000_000, Some(7)));
+        assert_eq!(interval.line(Transport::Prp), format!("{line}      4 sent again"));
     }
 
     #[test]
@@ -144,10 +178,13 @@ mod tests {
         let meter = Meter {
             transport: Transport::Prp,
             counts: Vec::new(),
+            senders: None,
             interval: Some(Duration::from_secs(1)),
             prints: true,
         };
-        let is_remainder = |begin, end| meter.is_remainder(&Interval::new(begin, end, 1000));
+        let interval =
+            |begin, end| Interval::new(begin, end, Progress::default(), Progress::default());
+        let is_remainder = |begin, end| meter.is_remainder(&interval(begin, end));
         assert!(is_remainder(3.0, 3.001) && is_remainder(3.0, 3.09));
         assert!(!is_remainder(3.0, 3.5) && !is_remainder(2.0, 3.0));
         // The only one there is.
@@ -160,6 +197,7 @@ mod tests {
         let meter = Meter {
             transport: Transport::Prp,
             counts: vec![&one, &two],
+            senders: None,
             interval: Some(Duration::from_millis(1)),
             prints: false,
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Barrier;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -84,6 +84,11 @@ struct StreamSettings<'a> {
 #[derive(Debug, Serialize)]
 struct Goodput {
     gbps: Figure,
+    /// Of the slowest and of the fastest stream of each round, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slowest_stream_gbps: Option<Figure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fastest_stream_gbps: Option<Figure>,
     /// With `--interval`, of all rounds one after another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     intervals: Vec<Interval>,
@@ -95,10 +100,19 @@ struct Goodput {
     ends: BothEnds,
 }
 
+/// What has got through on one connection in a leg.
+#[derive(Debug, Default)]
+struct Moved {
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
 /// What rounds of one transport add up to.
 #[derive(Debug, Default)]
 struct GoodputSum {
     gbps: Vec<f64>,
+    slowest: Vec<f64>,
+    fastest: Vec<f64>,
     intervals: Vec<Interval>,
     bytes: u64,
     cost: CostSum,
@@ -185,14 +199,21 @@ fn streams(
 ) -> Result<(f64, (Outcome, Outcome)), Failure> {
     let conns = (0..args.streams).map(|_| leg.connect()).collect::<io::Result<Vec<_>>>();
     let conns = conns.map_err(|e| leg.failure(&e))?;
-    let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
-    let watched = if args.reverse { vec![&received] } else { vec![&sent, &received] };
-    let meter = Meter::new(args, leg.transport(), watched);
-    let moved =
-        meter.watch(display, &mut sum.intervals, || transfer(&conns, args, &sent, &received));
-    let elapsed = moved.map_err(|e| leg.failure(&e))?.as_secs_f64();
+    let moved: Vec<_> = conns.iter().map(|_| Moved::default()).collect();
+    let received = moved.iter().map(|stream| &stream.received);
+    let sent = moved.iter().map(|stream| &stream.sent).filter(|_| !args.reverse);
+    let senders = (!args.reverse).then_some(&conns[..]);
+    let meter = Meter::new(args, leg.transport(), received.chain(sent).collect(), senders);
+    let took = meter.watch(display, &mut sum.intervals, || transfer(&conns, args, &moved));
+    let elapsed = took.map_err(|e| leg.failure(&e))?.as_secs_f64();
     let (ours, theirs) = leg.end(conns)?;
-    Ok((elapsed, (Outcome { received: received.into_inner(), ..ours }, theirs)))
+    if args.streams > 1 {
+        let rates = moved.iter().map(|stream| gbps(stream.bytes(), elapsed));
+        sum.slowest.push(rates.clone().fold(f64::INFINITY, f64::min));
+        sum.fastest.push(rates.fold(0.0, f64::max));
+    }
+    let received = moved.into_iter().map(|stream| stream.received.into_inner()).sum();
+    Ok((elapsed, (Outcome { received, ..ours }, theirs)))
 }
 
 /// A round with raw frames.
@@ -205,7 +226,7 @@ fn raw(
     let mut link = leg.raw()?;
     let sent = AtomicU64::new(0);
     let begun = Instant::now();
-    let meter = Meter::new(args, leg.transport(), vec![&sent]);
+    let meter = Meter::new(args, leg.transport(), vec![&sent], None);
     let moved = meter.watch(display, &mut sum.intervals, || link.source(args.each(), &sent));
     let elapsed = begun.elapsed().as_secs_f64();
     match moved {
@@ -217,17 +238,12 @@ fn raw(
 /// Sends on all connections, and receives until the server has ended its directions, which it does
 /// when it has everything. How long that took, from when every stream had its thread to when the
 /// last was through, since it is not threads that are measured.
-fn transfer(
-    conns: &[Conn],
-    args: &StreamArgs,
-    sent: &AtomicU64,
-    received: &AtomicU64,
-) -> io::Result<Duration> {
+fn transfer(conns: &[Conn], args: &StreamArgs, moved: &[Moved]) -> io::Result<Duration> {
     let ready = Barrier::new(conns.len());
     // What this end has to send: with --reverse nothing but the end.
     let each = if args.reverse { Amount::Bytes(0) } else { args.each() };
     let receives = args.bidir || args.reverse;
-    let one = |conn| {
+    let one = |conn, Moved { sent, received }: &Moved| {
         // Where nothing but the end is to come, there is nothing to receive it into.
         let mut chunk = if receives { flow::chunk() } else { vec![0] };
         ready.wait();
@@ -249,7 +265,8 @@ fn transfer(
         Ok((begun, Instant::now()))
     };
     let one = &one;
-    let times = parallel::each(conns.iter().map(|conn| Ok(move || one(conn))))?;
+    let streams = conns.iter().zip(moved);
+    let times = parallel::each(streams.map(|(conn, moved)| Ok(move || one(conn, moved))))?;
     let begun = times.iter().map(|(begun, _)| *begun).min();
     let ended = times.iter().map(|(_, ended)| *ended).max();
     Ok(begun.zip(ended).map_or(Duration::ZERO, |(begun, ended)| ended - begun))
@@ -282,10 +299,19 @@ impl StreamArgs {
     }
 }
 
+impl Moved {
+    fn bytes(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed) + self.received.load(Ordering::Relaxed)
+    }
+}
+
 impl GoodputSum {
     fn finish(self) -> Goodput {
         let gigabytes = self.bytes as f64 / 1e9;
+        let figure = |rounds: Vec<f64>| (!rounds.is_empty()).then(|| Figure::of(rounds));
         Goodput {
+            slowest_stream_gbps: figure(self.slowest),
+            fastest_stream_gbps: figure(self.fastest),
             cpu_s_per_gb: if gigabytes > 0.0 { self.ends.cpu() / gigabytes } else { 0.0 },
             cost_per_gb: self.cost.finish(),
             gbps: Figure::of(self.gbps),
@@ -319,9 +345,15 @@ fn table(args: &StreamArgs, results: &BTreeMap<Transport, Goodput>) -> Vec<Strin
             gbps.spread_text()
         )
     });
+    let by_stream = results.iter().filter_map(|(transport, r)| {
+        let (slowest, fastest) =
+            r.slowest_stream_gbps.as_ref().zip(r.fastest_stream_gbps.as_ref())?;
+        let [slowest, fastest] = [slowest, fastest].map(|figure| figure.median);
+        Some(format!("{transport} by stream: {slowest:.3} to {fastest:.3} Gbit/s"))
+    });
     let woken = results.iter().filter_map(|(transport, r)| {
         Some(format!("{transport} {}", r.cost_per_gb.as_ref()?.wake_ups_text("a gigabyte")))
     });
     let lost = losses(results, |r| &r.ends);
-    [title, head].into_iter().chain(rows).chain(woken).chain(lost).collect()
+    [title, head].into_iter().chain(rows).chain(by_stream).chain(woken).chain(lost).collect()
 }

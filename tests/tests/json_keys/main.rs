@@ -225,6 +225,7 @@ fn of_measurements(one: &Node<'_>, two: &Node<'_>, printed: &mut Printed) {
         });
     }
     printed.run(one.command(prp()), "perf mesh", &["-t", "0.05", "-q"]);
+    printed.run(one.command(prp()), "perf stream", &["-t", "0.05", "-P", "2", "-q", "2"]);
     let folder = TempDir::new().expect("a folder");
     let files: [(&str, &[&str]); 4] = [
         ("latency", &["-t", "0.05", "--vs", "tcp"]),
