@@ -14,3 +14,8 @@
 mod api;
 mod object;
 mod sys;
+
+use prp_node::limits::NotingAllocator;
+
+#[global_allocator]
+static ALLOCATOR: NotingAllocator = NotingAllocator;

@@ -15,13 +15,16 @@ mod signals;
 mod sys;
 mod threads;
 
-use std::io::{Write, stderr};
+use std::io::{self, Write, stderr};
 use std::process::ExitCode;
 
+use prp_node::limits::{self, NotingAllocator};
+
+#[global_allocator]
+static ALLOCATOR: NotingAllocator = NotingAllocator;
+
 fn main() -> ExitCode {
-    let outcome = arguments::Arguments::read()
-        .and_then(|arguments| if arguments.agent { agent::run() } else { job::run(&arguments) });
-    match outcome {
+    match run() {
         Ok(status) => ExitCode::from(status),
         Err(e) => {
             // Nothing may read this; the status says it nevertheless.
@@ -29,4 +32,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn run() -> io::Result<u8> {
+    limits::guard("prp-mpirun")?;
+    let arguments = arguments::Arguments::read()?;
+    if arguments.agent { agent::run() } else { job::run(&arguments) }
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
 pub use crate::sys::limits::NotingAllocator;
 
@@ -41,6 +41,44 @@ pub fn guard(program: &'static str) -> io::Result<()> {
     lower_before_kill(Resource::RLIMIT_RTTIME, |hard| hard / 2)?;
     PROCESSOR_SECONDS.store(getrlimit(Resource::RLIMIT_CPU)?.0, Ordering::Relaxed);
     provide_stack()
+}
+
+/// Has an abort for want of memory say so, where `program` is a library in a program that has not
+/// called [`guard`]. What aborts is the library's [`NotingAllocator`].
+///
+/// # Errors
+/// Those of sigaction(2).
+pub fn explain_aborts(program: &'static str) -> io::Result<()> {
+    crate::sys::limits::handle_aborts(program)
+}
+
+/// Returns the limit that `error` may come of, for people.
+pub fn behind(error: &io::Error) -> Option<&'static str> {
+    Some(match Errno::from_raw(error.raw_os_error()?) {
+        Errno::EMFILE => "RLIMIT_NOFILE (ulimit -n)",
+        Errno::EFBIG => "RLIMIT_FSIZE (ulimit -f)",
+        Errno::EAGAIN => "RLIMIT_NPROC or RLIMIT_AS, for a thread (ulimit -u, -v)",
+        Errno::ENOMEM => "RLIMIT_AS or RLIMIT_DATA (ulimit -v, -d)",
+        _ => return None,
+    })
+}
+
+/// Does `write`, for which `RLIMIT_FSIZE` is an error (`EFBIG`) alone: its signal would end a program
+/// that has called no [`guard`]. Memory that is shared by a file counts as a file.
+///
+/// # Errors
+/// Those of `write`.
+pub fn without_size_signal<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let set = SigSet::from(Signal::SIGXFSZ);
+    let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let done = write();
+    let is_too_large = done.as_ref().is_err_and(|e| e.raw_os_error() == Some(Errno::EFBIG as i32));
+    if is_too_large && !before.contains(Signal::SIGXFSZ) {
+        // It waits for this thread.
+        crate::sys::limits::take(&set);
+    }
+    before.thread_set_mask()?;
+    done
 }
 
 /// Seconds of processor time after which the kernel ends this process, if it does.
@@ -90,7 +128,33 @@ fn provide_stack() -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+
     use super::*;
+
+    /// The program, again: a limit holds for a process, and its signal ends one.
+    #[test]
+    fn without_size_signal__the_limit_is_an_error_and_the_signal_is_gone() {
+        const LIMITED: &str = "PRP_NODE_TEST_LIMITED";
+        if std::env::var_os(LIMITED).is_none() {
+            let test =
+                "limits::tests::without_size_signal__the_limit_is_an_error_and_the_signal_is_gone";
+            let mut command = std::process::Command::new("prlimit");
+            command.arg("--fsize=4096:8192").arg(std::env::current_exe().expect("this program"));
+            command.args(["--exact", test]).env(LIMITED, "1").process_group(0);
+            let output = command.output().expect("prlimit");
+            assert!(output.status.success(), "{:?} {output:?}", output.status.signal());
+            return;
+        }
+        let flags = nix::sys::memfd::MFdFlags::empty();
+        let file = File::from(nix::sys::memfd::memfd_create(c"limited", flags).expect("memory"));
+        assert!(without_size_signal(|| file.set_len(4096)).is_ok());
+        let error = without_size_signal(|| file.set_len(4097)).expect_err("too large");
+        assert_eq!(error.raw_os_error(), Some(Errno::EFBIG as i32));
+        // A signal that waits would end the program here.
+        SigSet::from(Signal::SIGXFSZ).thread_unblock().expect("a mask");
+    }
 
     #[test]
     fn lower_before_kill__leaves_time_where_there_is_some() {

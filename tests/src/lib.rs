@@ -7,6 +7,7 @@
 //! | [`capture`] | capture files, for programs that read frames |
 //! | [`harness`] | runs the tests of one file: skips, deadlines, heavy tests one by one |
 //! | [`topology`] | brings a topology up for a test and takes it down after it |
+//! | [`limits`] | the resource limits of processes |
 //! | [`puppet`] | a process on a node that executes a test's commands one by one |
 //! | [`processes`] | many such processes on one node, and streams to them |
 //! | [`stream`] | a stream between two puppets, and transfers over it |
@@ -26,6 +27,7 @@ mod children;
 mod cleanup;
 pub mod gso_filter;
 pub mod harness;
+pub mod limits;
 pub mod loopback;
 pub mod namespace;
 pub mod pattern;

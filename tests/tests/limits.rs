@@ -3,18 +3,19 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use prp_routed::report::Question;
+use prp_tests::limits::{can_start, is_explained, limited, limits};
 use prp_tests::program::prp;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::{Router, ask};
 use prp_tests::scratch::TempFile;
-use prp_tests::topology::{Node, Topology};
+use prp_tests::topology::Topology;
 use prp_tests::wait;
 
 prp_tests::main! {
@@ -25,6 +26,9 @@ prp_tests::main! {
         limits__of_prp_doctor,
         limits__of_prp_cat_that_sends,
         limits__of_prp_cat_that_receives,
+        limits__of_prp_perf,
+        limits__of_prp_perf_that_serves,
+        limits__of_a_program,
         processor_time__used_up,
         log__its_reader_is_gone,
         log__its_reader_is_stopped,
@@ -36,65 +40,6 @@ prp_tests::main! {
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
 const ASK: &str = env!("CARGO_BIN_EXE_ask_router");
-
-/// Bytes of a MiB.
-const MIB: u64 = 1 << 20;
-
-/// Options of prlimit(1), and values that are less than a program uses to have. In `as` and `data`
-/// they begin where no program starts.
-fn limits() -> impl Iterator<Item = (&'static str, u64)> {
-    let several: [(&str, &[u64]); 15] = [
-        ("core", &[0]),
-        ("cpu", &[1, 2]),
-        ("fsize", &[0, 100, 100_000]),
-        ("locks", &[0]),
-        ("memlock", &[0, 65_536]),
-        ("msgqueue", &[0]),
-        ("nice", &[0]),
-        ("nofile", &[0, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 28, 32, 64]),
-        ("nproc", &[0, 1]),
-        ("rss", &[0]),
-        ("rtprio", &[0]),
-        ("rttime", &[1, 1000]),
-        ("sigpending", &[0]),
-        ("stack", &[98_304, 131_072, 262_144, 524_288, MIB]),
-        ("data", &[0]),
-    ];
-    let several = several.into_iter();
-    let several = several.flat_map(|(name, values)| values.iter().map(move |value| (name, *value)));
-    let memory = ["as", "data"].into_iter().flat_map(|name| {
-        let values = (1..=20).map(|n| n * MIB).chain((11..=32).map(|n| n * 2 * MIB));
-        values.map(move |value| (name, value))
-    });
-    several.chain(memory)
-}
-
-/// What runs `program` of `node` with a limit. Capabilities that lift limits are given up.
-fn limited(node: &Node<'_>, (name, value): (&str, u64), program: &str) -> Command {
-    let mut command = node.command("setpriv");
-    command.args(["--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource"]);
-    command.arg("prlimit").arg(format!("--{name}={value}:{value}")).arg(program);
-    command
-}
-
-/// Whether the loader can start `program` at all with this limit: what fails before it begins is
-/// the kernel's and the loader's business.
-fn can_start(node: &Node<'_>, limit: (&str, u64), program: &str) -> bool {
-    let mut command = limited(node, limit, program);
-    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    let is_memory = ["as", "data"].contains(&limit.0);
-    !is_memory || command.status().is_ok_and(|status| status.success())
-}
-
-/// Expect: the program has ended by itself, and if it has failed it has said why.
-fn is_explained(what: &str, status: ExitStatus, stderr: &str) {
-    let loader = stderr.contains("error while loading shared libraries");
-    let is_said = loader || stderr.lines().any(|line| line.starts_with("prp"));
-    assert!(
-        status.signal().is_none() && (status.success() || is_said) && !stderr.contains("panicked"),
-        "{what}: {status}: {stderr}"
-    );
-}
 
 /// Runs `prp` with `words` and `input` on node 1 under each limit. What it prints has `expected`,
 /// or it says why not. Some runs succeed, and some fail.
@@ -140,6 +85,111 @@ fn limits__of_prp_doctor() {
 
 fn limits__of_prp_cat_that_sends() {
     walk(&["cat", "2", "80"], "there and back", "there and back");
+}
+
+/// A `prp perf serve` on a node, killed when dropped.
+struct PerfServer {
+    child: Child,
+    said: BufReader<std::process::ChildStderr>,
+}
+
+impl PerfServer {
+    /// By `command`, once it listens; or how it has ended, and what it has said.
+    fn start(mut command: Command) -> Result<Self, (ExitStatus, String)> {
+        command.args(["perf", "serve"]).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("text");
+        let mut server = Self { child, said };
+        if line.starts_with("prp: listening on 2:") { Ok(server) } else { Err(server.end(line)) }
+    }
+
+    /// How it ends, and what it has said after `line`.
+    fn end(&mut self, mut line: String) -> (ExitStatus, String) {
+        self.said.read_to_string(&mut line).expect("text");
+        (self.child.wait().expect("a child"), line)
+    }
+}
+
+impl Drop for PerfServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What measures for a moment.
+const MEASURE: [&str; 8] = ["perf", "stream", "2", "-t", "0.02", "--rounds", "1", "-q"];
+
+fn limits__of_prp_perf() {
+    let topology = Topology::pair();
+    let (node, program) = (topology.node(1), prp(ROUTED));
+    let program = program.to_str().expect("UTF-8");
+    let _server = PerfServer::start(topology.node(2).command(program)).expect("a server");
+    let (mut done, mut failed) = (0, 0);
+    for limit in limits().filter(|limit| can_start(&node, *limit, program)) {
+        let output = limited(&node, limit, program).args(MEASURE).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        is_explained(&format!("{limit:?}"), output.status, &said);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(printed.contains("goodput"), output.status.success(), "{limit:?}: {said}");
+        if output.status.success() { done += 1 } else { failed += 1 }
+    }
+    assert!(done > 20 && failed > 0, "{done} runs have succeeded, {failed} failed");
+}
+
+/// Under each limit a server measures, or has said why not.
+fn limits__of_prp_perf_that_serves() {
+    let topology = Topology::pair();
+    let (node, program) = (topology.node(2), prp(ROUTED));
+    let program = program.to_str().expect("UTF-8");
+    let (mut done, mut failed) = (0, 0);
+    for limit in limits().filter(|limit| can_start(&node, *limit, program)) {
+        let what = format!("{limit:?}");
+        let mut server = match PerfServer::start(limited(&node, limit, program)) {
+            Ok(server) => server,
+            Err((status, said)) => {
+                is_explained(&what, status, &said);
+                assert!(!status.success(), "{what}: {said}");
+                failed += 1;
+                continue;
+            }
+        };
+        let output = topology.node(1).command(program).args(MEASURE).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        is_explained(&what, output.status, &said);
+        if output.status.success() {
+            done += 1;
+            continue;
+        }
+        failed += 1;
+        // Expect: it goes on, or says why not; it may have said it to its client.
+        if server.child.try_wait().expect("a child").is_some() {
+            let (status, said) = server.end(String::new());
+            is_explained(&what, status, &said);
+        }
+    }
+    assert!(done > 20 && failed > 0, "{done} servers have measured, {failed} failed");
+}
+
+/// A program that knows nothing of limits, with a router that writes down its connections: the
+/// limit of file sizes is the program's own, and no reason to end it.
+fn limits__of_a_program() {
+    let topology = Topology::pair();
+    let node = topology.node(1);
+    let _routers = [1, 2].map(|number| Router::start(&topology.node(number), ROUTED));
+    let mut server = Puppet::start(&topology.node(2), PUPPET);
+    server.ok("listen l 2:80");
+    server.send("serve l");
+    for size in [0, 100, 100_000] {
+        let mut client = Puppet::run("limited", limited(&node, ("fsize", size), PUPPET));
+        for _ in 0..20 {
+            client.ok("connect s 2:80");
+            client.ok("send s 7 1000");
+            client.ok("drop s");
+        }
+    }
 }
 
 fn limits__of_prp_cat_that_receives() {

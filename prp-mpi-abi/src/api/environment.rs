@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use prp_mpi::process::Process;
+use prp_node::limits;
 
 use super::error::{Class, Failure, Outcome, fail};
 use crate::object::{COMMS, Comm, Handle, REQUESTS, SESSIONS};
@@ -69,8 +70,11 @@ pub(crate) fn begin() -> Outcome {
         universe.process.come_back();
         return Ok(());
     }
+    // Without it the message is Rust's alone.
+    let _ = limits::explain_aborts("prp-mpi");
     let process = Process::start().unwrap_or_else(|e| {
-        let _ = writeln!(io::stderr(), "MPI_Init: {e}");
+        let limit = limits::behind(&e).map(|limit| format!(": {limit}")).unwrap_or_default();
+        let _ = writeln!(io::stderr(), "MPI_Init: {e}{limit}");
         std::process::exit(1);
     });
     super::collective::choice::read_environment();

@@ -16,6 +16,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use prp_node::limits::without_size_signal;
+
 pub(crate) use self::access::*;
 pub(crate) use self::calls::*;
 pub(crate) use self::failure::*;
@@ -58,7 +60,7 @@ impl OpenFile {
         handle: Handle,
         does: impl FnOnce() -> io::Result<()>,
     ) -> Outcome {
-        let outcome = if self.is_first() { does() } else { Ok(()) };
+        let outcome = if self.is_first() { without_size_signal(does) } else { Ok(()) };
         let own = outcome.map_err(|error| self.io_failure(handle, &error));
         agree(&self.comm, handle, own).map_err(|failure| self.own(handle, failure))
     }

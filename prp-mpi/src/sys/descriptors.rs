@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
+use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
 /// Most descriptors that are handed over at a time: the memory of a pair, and a bell.
@@ -25,7 +26,8 @@ pub fn send(stream: &UnixStream, number: u32, fds: &[BorrowedFd<'_>]) -> io::Res
 /// Receives a number with the descriptors that came with it.
 ///
 /// # Errors
-/// Those of `recvmsg`; `UnexpectedEof` if the other side has gone.
+/// Those of `recvmsg`; `EMFILE` where this process may have no more descriptors; `UnexpectedEof` if
+/// the other side has gone.
 pub fn receive(stream: &UnixStream) -> io::Result<(u32, Vec<OwnedFd>)> {
     let mut bytes = [0; 4];
     let mut space = nix::cmsg_space!([RawFd; MAX_DESCRIPTORS]);
@@ -33,7 +35,8 @@ pub fn receive(stream: &UnixStream) -> io::Result<(u32, Vec<OwnedFd>)> {
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;
     let message = recvmsg::<()>(stream.as_raw_fd(), &mut pieces, Some(&mut space), flags)?;
     let mut fds = Vec::new();
-    for control in message.cmsgs()? {
+    // The kernel has left out those for which this process has no room.
+    for control in message.cmsgs().map_err(|_| Errno::EMFILE)? {
         if let ControlMessageOwned::ScmRights(all) = control {
             // SAFETY: the kernel has just made these descriptors for this process, and nothing else
             // in it knows of them.
@@ -53,7 +56,7 @@ pub fn receive(stream: &UnixStream) -> io::Result<(u32, Vec<OwnedFd>)> {
 /// `EBADF` if nothing is open there.
 pub fn inherited(number: RawFd) -> io::Result<UnixStream> {
     if number < 0 {
-        return Err(nix::errno::Errno::EBADF.into());
+        return Err(Errno::EBADF.into());
     }
     // SAFETY: the number is no longer used than for this call, which fails if it is of no
     // descriptor.

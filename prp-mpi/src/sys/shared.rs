@@ -13,6 +13,7 @@ use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use prp_node::limits::without_size_signal;
 
 pub use self::block::{NamedMemory, SharedBlock};
 
@@ -134,7 +135,7 @@ impl SharedEnd {
         let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
         let memory = memfd_create(c"prp-mpi", flags)?;
         let file = File::from(memory);
-        file.set_len((HEAD + 2 * ring_bytes(ranks)) as u64)?;
+        without_size_signal(|| file.set_len((HEAD + 2 * ring_bytes(ranks)) as u64))?;
         // A process that touches memory which was cut off is killed.
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
         fcntl(&file, FcntlArg::F_ADD_SEALS(seals))?;

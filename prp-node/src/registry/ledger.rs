@@ -10,6 +10,8 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use prp_proto::addr::{NodeId, Port, PrpAddr};
 use prp_proto::endpoint::{ConnectionChange, EstablishedId};
 
+use crate::limits::without_size_signal;
+
 /// Local port, peer's node and port, whether the record is in use and its connection has a key, our
 /// id, the peer's.
 const RECORD_LEN: usize = 16;
@@ -45,15 +47,16 @@ impl Ledger {
         Self { file: file.into() }
     }
 
-    /// Writes down what has changed. Where there is no memory for it the peer learns of our death
-    /// as without a router.
+    /// Writes down what has changed. Where there is no memory for it, or `RLIMIT_FSIZE` forbids it,
+    /// the peer learns of our death as without a router.
     pub fn note(&self, change: ConnectionChange) {
         let (slot, record) = match change {
             ConnectionChange::Enter(slot, established) => (slot, encode(&established)),
             ConnectionChange::Leave(slot) => (slot, [0; RECORD_LEN]),
         };
         if slot < MAX_RECORDS {
-            let _ = self.file.write_all_at(&record, (slot * RECORD_LEN) as u64);
+            let at = (slot * RECORD_LEN) as u64;
+            let _ = without_size_signal(|| self.file.write_all_at(&record, at));
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
+use nix::sys::signal::SigSet;
 
 /// The name of the program.
 static PROGRAM: OnceLock<&str> = OnceLock::new();
@@ -60,6 +61,17 @@ pub(crate) fn handle_signals(program: &'static str) -> io::Result<()> {
     handle(libc::SIGABRT, say_no_memory)
 }
 
+/// Has `program`, which may be another's, say why Rust aborts it. A handler of its own stays.
+pub(crate) fn handle_aborts(program: &'static str) -> io::Result<()> {
+    let _ = PROGRAM.set(program);
+    // SAFETY: as in `handle`.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: it writes to `action` alone.
+    let done = unsafe { libc::sigaction(libc::SIGABRT, std::ptr::null(), &raw mut action) };
+    Errno::result(done)?;
+    if action.sa_sigaction == libc::SIG_DFL { handle(libc::SIGABRT, say_no_memory) } else { Ok(()) }
+}
+
 fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
     // SAFETY: all zeros are a sigaction without flags and with an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -80,6 +92,13 @@ extern "C" fn say_no_memory(_: libc::c_int) {
     if FAILED.load(Ordering::Relaxed) {
         end(": ends without memory: RLIMIT_AS or RLIMIT_DATA (ulimit -v, -d), or the machine's\n");
     }
+}
+
+/// Takes a signal of `set` that waits for this thread, where one does.
+pub(crate) fn take(set: &SigSet) {
+    let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: set and time live for as long as the call, and nothing is to be written.
+    unsafe { libc::sigtimedwait(set.as_ref(), std::ptr::null_mut(), &raw const at_once) };
 }
 
 /// Ends the process in a signal handler.

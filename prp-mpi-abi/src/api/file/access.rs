@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use prp_mpi::datatype::Datatype;
 use prp_mpi::request::Status as Ending;
 use prp_mpi::sys::memory::Region;
+use prp_node::limits::without_size_signal;
 
 use super::file_of;
 use super::mode::Mode;
@@ -152,7 +153,7 @@ impl FileAccess {
         };
         let mut region = outside.unwrap_or_else(|| self.region.clone());
         let done = locked(file, self.is_write, || match self.is_write {
-            true => write(&file.file, view, first, &region).map(|()| len),
+            true => without_size_signal(|| write(&file.file, view, first, &region)).map(|()| len),
             false => read(&file.file, view, first, &mut region),
         });
         let done = done.map_err(failure)?;

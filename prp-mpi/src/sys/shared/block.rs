@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use nix::fcntl::posix_fallocate;
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use prp_node::limits::without_size_signal;
 
 use super::Mapping;
 
@@ -25,7 +26,7 @@ impl SharedBlock {
     /// Those of `memfd_create` and `ftruncate`.
     pub fn memory(len: usize) -> io::Result<OwnedFd> {
         let memory = File::from(memfd_create(c"prp-mpi-window", MFdFlags::MFD_CLOEXEC)?);
-        memory.set_len(len.max(1) as u64)?;
+        without_size_signal(|| memory.set_len(len.max(1) as u64))?;
         Ok(memory.into())
     }
 
@@ -80,12 +81,15 @@ impl NamedMemory {
         let file = options.open(path_of(number))?;
         let named = Self(number);
         let len = i64::try_from(len.max(1)).map_err(io::Error::other)?;
-        loop {
-            match posix_fallocate(&file, 0, len) {
-                Err(Errno::EINTR) => {}
-                done => return Ok(done.map(|()| named)?),
+        without_size_signal(|| {
+            loop {
+                match posix_fallocate(&file, 0, len) {
+                    Err(Errno::EINTR) => {}
+                    done => return Ok(done?),
+                }
             }
-        }
+        })?;
+        Ok(named)
     }
 
     /// The number, which nobody can guess.
