@@ -33,7 +33,9 @@ fn queries(dashboard: &str) -> Vec<String> {
 /// The names that the samples of metrics have, by the lines that tell their types.
 fn samples(text: &str) -> BTreeSet<String> {
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
-    let name = |(name, kind)| if kind == "counter" { format!("{name}_total") } else { name.into() };
+    let name = |(name, kind): (&str, &str)| {
+        if kind == "counter" { format!("{name}_total") } else { name.to_owned() }
+    };
     types.map(name).collect()
 }
 
