@@ -58,11 +58,15 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
-        for number in self.line.iter().chain(&self.column) {
-            write!(f, ":{number}")?;
+        // The name of no file is nothing to show.
+        if !self.file.is_empty() {
+            f.write_str(&self.file)?;
+            for number in self.line.iter().chain(&self.column) {
+                write!(f, ":{number}")?;
+            }
+            f.write_str(": ")?;
         }
-        write!(f, ": {}", self.what)?;
+        f.write_str(&self.what)?;
         if let Some(fix) = &self.fix {
             write!(f, "; {fix}")?;
         }

@@ -8,7 +8,7 @@ use prp_proto::addr::NodeId;
 use prp_proto::wire::{Flags, NodeKind};
 use serde::Serialize;
 
-use crate::argument::{number, seconds};
+use crate::argument::{input_file, number, seconds};
 use crate::exit::{Code, Failure, help};
 use crate::print::{print_json, print_line};
 use crate::probe::{NO_KEY, ProbeReply, Prober};
@@ -42,7 +42,7 @@ pub(crate) struct TraceArgs {
     #[arg(short = 'n', hide = true)]
     numeric: bool,
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
     /// Print all of it as JSON when it is over
     #[arg(long)]
@@ -193,7 +193,8 @@ fn verdict(steps: &[Step], prober: &Prober, node: NodeId) -> Result<(), Failure>
         }
         Some(last) => {
             let text = format!(
-                "{name}: no answer from behind {}; does prp-routed run on the node after it?",
+                "{name}: no answer from behind {}; does prp-routed run on the node after it, or do \
+                 routes make a loop (`prp hosts check --all`)?",
                 last.name
             );
             Err(Failure::new(Code::TimedOut, text))

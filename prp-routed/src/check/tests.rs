@@ -129,6 +129,13 @@ fn daemon__what_it_would_begin_with() {
 }
 
 #[test]
+fn hosts__no_file_has_no_name_in_front() {
+    let report = hosts(Path::new(""), HostsScope::Here);
+    let [fault] = &report.faults[..] else { panic!("{report:?}") };
+    assert!(fault.to_string().starts_with("the path of prphosts is empty; "), "{fault}");
+}
+
+#[test]
 fn hosts__counts_and_names_this_node() {
     let folder = tempdir().expect("a temporary folder");
     let file = folder.path().join("prphosts");

@@ -70,6 +70,7 @@ kinds! {
     RouterHosts,
     RouterSilent,
     ProcessSilent,
+    ProcessDrops,
     Overruns,
     TooBig,
     BadCrc,

@@ -34,6 +34,16 @@ fn of_all() -> Vec<Finding> {
     snapshot.processes.iter().flat_map(of_process).collect()
 }
 
+/// All that a process has lost or dropped, by the names that its counters have everywhere.
+fn of_losses(process: &Process, owner: &str) -> Option<Finding> {
+    let counted = process.losses().into_iter().filter(|(_, n)| *n > 0);
+    let all: Vec<_> = counted.map(|(why, n)| format!("{why} {n}")).collect();
+    (!all.is_empty()).then(|| {
+        let cause = format!("{owner} has counted since its start: {}", all.join(", "));
+        Finding::note(Kind::ProcessDrops, cause, "`prp stat -s` has what still grows")
+    })
+}
+
 /// As `finding`, only a note where the count in it has not grown since `before`.
 fn passed(finding: Finding, before: &[Finding]) -> Finding {
     if !PASSING.contains(&finding.kind) || !before.contains(&finding) {
@@ -113,6 +123,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
             found.push(Finding::warning(kind, cause, fix));
         }
     }
+    found.extend(of_losses(process, &owner));
     for c in &process.connections {
         let (repeats, sent) = (c.counter("retransmitted"), c.counter("segments_sent"));
         if repeats >= MANY_REPEATS && repeats * 20 >= sent {
@@ -141,11 +152,17 @@ mod tests {
         process.drops = [("bad_crc".to_owned(), MANY_DROPS), ("bad_id".to_owned(), 99)].into();
         let found = of_process(&process);
         let kinds: Vec<_> = found.iter().map(|finding| finding.kind).collect();
-        assert_eq!(kinds, [Kind::ProcessSilent, Kind::BadCrc]);
+        assert_eq!(kinds, [Kind::ProcessSilent, Kind::BadCrc, Kind::ProcessDrops]);
         let counters = [("overruns".to_owned(), 1), ("too_big".to_owned(), 2)].into();
         process.devices = vec![Device { name: "eth0".into(), counters }];
-        let kinds: Vec<_> = of_process(&process).iter().map(|finding| finding.kind).collect();
-        assert_eq!(kinds, [Kind::ProcessSilent, Kind::Overruns, Kind::TooBig, Kind::BadCrc]);
+        let found = of_process(&process);
+        let kinds: Vec<_> = found.iter().map(|finding| finding.kind).collect();
+        let [silent, overruns, too_big, bad_crc] =
+            [Kind::ProcessSilent, Kind::Overruns, Kind::TooBig, Kind::BadCrc];
+        assert_eq!(kinds, [silent, overruns, too_big, bad_crc, Kind::ProcessDrops]);
+        let all = "p (3) has counted since its start: bad_crc 10, bad_id 99, device_overruns 1, \
+                   device_too_big 2";
+        assert_eq!((found[4].cause.as_str(), found[4].severity), (all, Severity::Note));
     }
 
     #[test]
@@ -158,7 +175,7 @@ mod tests {
             let mut process = Process { program: "p".into(), pid: 3, ..Process::default() };
             process.drops = [(reason.to_owned(), MANY_DROPS)].into();
             let kinds: Vec<_> = of_process(&process).iter().map(|found| found.kind).collect();
-            assert_eq!(kinds, [kind]);
+            assert_eq!(kinds, [kind, Kind::ProcessDrops]);
         }
     }
 

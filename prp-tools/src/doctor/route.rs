@@ -22,7 +22,7 @@ const PACE: Duration = Duration::from_millis(10);
 /// How long the last answers are waited for: a router may answer late on a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Echoes of one size before frames of that size count as lost.
+/// Echoes of one size that have to be lost for frames of that size to count as lost.
 const TRIES: u16 = 3;
 
 /// GSO batches that are sent to have them tested, and the time from one to the next: the device
@@ -48,8 +48,9 @@ const KEY_WAIT: Duration = Duration::from_millis(300);
 struct Answers {
     /// For each echo, how often the node itself has answered.
     replies: Vec<u32>,
-    /// The answer of another node.
+    /// The answer of another node, and how many there were of those.
     refusal: Option<ProbeReply>,
+    refusals: usize,
 }
 
 /// The findings about the routes to the nodes called `names`. Of a device with `is_faulty` it has
@@ -277,16 +278,8 @@ fn passes(
     number: &mut u16,
     padding: usize,
 ) -> Result<bool, Failure> {
-    for _ in 0..TRIES {
-        let answers = ask(prober, node, number, 1, padding)?;
-        if answers.replies[0] > 0 {
-            return Ok(true);
-        }
-        if answers.refusal.is_some_and(|reply| reply.kind == NodeKind::TooBig) {
-            return Ok(false);
-        }
-    }
-    Ok(false)
+    let answers = ask(prober, node, number, TRIES, padding)?;
+    Ok(answers.replies.iter().any(|replies| *replies > 0))
 }
 
 /// Sends `count` echoes and waits for what comes of them. `number` is that of the last echo.
@@ -305,7 +298,7 @@ fn ask(
         let is_last = at + 1 == count;
         let until = Instant::now() + if is_last { ANSWER_TIMEOUT } else { PACE };
         // After the last answer an answer once more may come, which takes no longer than it did.
-        while !is_last || answers.replies.contains(&0) {
+        while !is_last || answers.is_any_due() {
             let Some(reply) = prober.receive(until)? else { break };
             answers.note(&reply, first);
         }
@@ -325,6 +318,12 @@ impl Answers {
             *replies += 1;
         } else {
             self.refusal = Some(*reply);
+            self.refusals += 1;
         }
+    }
+
+    /// Whether there are echoes of which nothing has come.
+    fn is_any_due(&self) -> bool {
+        self.replies.iter().filter(|replies| **replies == 0).count() > self.refusals
     }
 }
