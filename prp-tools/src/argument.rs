@@ -1,10 +1,49 @@
 //! Arguments that several commands take, and what is said where they are wrong.
 
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, stdin};
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::unistd::dup2_stdin;
 
 /// The most seconds, 31 years: the kernel's clock has room for several of them.
 const MOST_SECONDS: f64 = 1e9;
+
+/// In the place of a file: standard input, or standard output.
+const STANDARD: &str = "-";
+
+/// Takes the name of a file to read, which may be read several times; `-` is standard input.
+pub(crate) fn input_file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path == Path::new(STANDARD) {
+        true => standard_input(),
+        false => Ok(path),
+    })
+}
+
+/// Takes the name of a file that has to be one: a key file has rights, and a picture is no text.
+pub(crate) fn named_file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path == Path::new(STANDARD) {
+        true => Err("name a file, or `./-` for one of that name"),
+        false => Ok(path),
+    })
+}
+
+/// Reads standard input to its end, and has the system's name for it stand for what was read.
+fn standard_input() -> io::Result<PathBuf> {
+    static WAS_READ: OnceLock<()> = OnceLock::new();
+    if WAS_READ.set(()).is_ok() {
+        let mut read = File::from(memfd_create(c"stdin", MFdFlags::MFD_CLOEXEC)?);
+        io::copy(&mut stdin().lock(), &mut read)?;
+        read.seek(SeekFrom::End(0))?;
+        dup2_stdin(&read)?;
+    }
+    Ok("/dev/stdin".into())
+}
 
 /// A number of seconds, greater than 0 and bounded.
 pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {

@@ -17,7 +17,7 @@ use std::time::Duration;
 use clap::Args;
 use prp_sock::{Builder, Classic, Port, PrpStream};
 
-use crate::argument::{PortRange, any, peer_port, ports, seconds};
+use crate::argument::{PortRange, any, input_file, peer_port, ports, seconds};
 use crate::exit::{Code, Failure, HELP, help, report_missing};
 use crate::hosts;
 use crate::policy::Policy;
@@ -129,7 +129,7 @@ pub(crate) struct CatArgs {
     spin: Option<u64>,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
 
     /// Print counters when a connection ends: segments, repeats, drops by reason

@@ -22,6 +22,7 @@ use prp_routed::check::{self, HostsScope};
 use prp_sock::HostsFile;
 use serde::Serialize;
 
+use crate::argument::input_file;
 use crate::exit::{Code, Failure, help};
 use crate::hosts;
 use crate::print::{print_json, print_line};
@@ -49,7 +50,7 @@ pub(crate) struct DoctorArgs {
     #[arg(short, long, conflicts_with = "nodes")]
     all: bool,
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
     /// Also what delays messages by microseconds: processors that sleep, interrupts that wait
     #[arg(long)]

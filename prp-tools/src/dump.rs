@@ -26,7 +26,7 @@ use prp_device::raw::{CaptureLengths, CaptureSocket};
 use prp_node::environment::is_privileged;
 use prp_node::printable_path;
 
-use crate::argument::{any, number, peer_port, port};
+use crate::argument::{any, named_file, number, peer_port, port};
 use crate::exit::{Code, Failure, help};
 use crate::hosts;
 use crate::print::notice;
@@ -107,6 +107,7 @@ pub(crate) struct DumpArgs {
     /// Say of handshakes and of frames outside connections whether members of the cluster with this
     /// key file have made them; what a connection carries, no key file opens
     #[arg(long, value_name = "FILE", conflicts_with_all = ["write", "follow"])]
+    #[arg(value_parser = named_file())]
     key: Option<PathBuf>,
     /// The EtherType in use [default: that of prphosts, else 0x88b5]
     #[arg(long, value_name = "NUMBER", value_parser = ethertype)]

@@ -14,6 +14,7 @@ use prp_proto::hosts::{Entry, Hop, HopTarget, interface_name, is_local_name};
 use prp_routed::check::{self, HostsScope, Report};
 use prp_sock::{HostsFile, NodeId, Resolver};
 
+use crate::argument::input_file;
 use crate::exit::{Code, Failure, help};
 use crate::print::print_line;
 
@@ -53,7 +54,7 @@ enum HostsCommand {
 "))]
     Check {
         /// The file; without it the one in force: $PRP_HOSTS, else /etc/prphosts
-        #[arg(conflicts_with = "all")]
+        #[arg(conflicts_with = "all", value_parser = input_file())]
         file: Option<PathBuf>,
         /// FILE is to be in force on this machine
         #[arg(long, conflicts_with = "all")]
@@ -77,7 +78,7 @@ enum HostsCommand {
     #[command(after_help = help("  prp hosts names\n"))]
     Names {
         /// The prphosts to read [default: $PRP_HOSTS, else /etc/prphosts]
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", value_parser = input_file())]
         hosts: Option<PathBuf>,
     },
 }

@@ -11,7 +11,7 @@ use prp_node::printable_path;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::argument::any;
+use crate::argument::{any, named_file};
 use crate::exit::{Code, Failure, help};
 use crate::print::{notice, print_json, print_line};
 
@@ -56,6 +56,7 @@ enum KeyCommand {
 "))]
     New {
         /// The file [default: $PRP_KEY, else /etc/prpkey]
+        #[arg(value_parser = named_file())]
         file: Option<PathBuf>,
         /// How a new file has frames protected: sign authenticates them, seal encrypts as well
         /// [default: seal]
@@ -71,6 +72,7 @@ enum KeyCommand {
 "))]
     List {
         /// The file [default: $PRP_KEY, else /etc/prpkey]
+        #[arg(value_parser = named_file())]
         file: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]
@@ -83,6 +85,7 @@ enum KeyCommand {
 "))]
     Use {
         /// The file [default: $PRP_KEY, else /etc/prpkey]
+        #[arg(value_parser = named_file())]
         file: Option<PathBuf>,
         /// The id of the secret
         #[arg(value_parser = any::<u16>)]
@@ -95,6 +98,7 @@ enum KeyCommand {
 "))]
     Drop {
         /// The file [default: $PRP_KEY, else /etc/prpkey]
+        #[arg(value_parser = named_file())]
         file: Option<PathBuf>,
         /// The id of the secret
         #[arg(value_parser = any::<u16>)]

@@ -47,7 +47,7 @@ use clap::{Args, Subcommand};
 use prp_node::descriptors;
 use prp_sock::{Controller, reset_all};
 
-use crate::argument::{number, peer_port};
+use crate::argument::{input_file, number, peer_port};
 use crate::exit::{Failure, help};
 use crate::policy::Policy;
 use crate::signals::{Signals, die_of};
@@ -136,7 +136,7 @@ struct Common {
     json: Option<PathBuf>,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
 
     /// No progress

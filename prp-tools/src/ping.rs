@@ -14,7 +14,7 @@ use nix::unistd::geteuid;
 use prp_proto::addr::NodeId;
 use prp_proto::wire::{Flags, NodeKind};
 
-use crate::argument::{number, seconds};
+use crate::argument::{input_file, number, seconds};
 use crate::exit::{Code, Failure, help};
 use crate::print::{notice, print_bytes, print_json, print_line};
 use crate::probe::{NO_KEY, ProbeReply, Prober};
@@ -87,7 +87,7 @@ pub(crate) struct PingArgs {
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = number::<u8>(0..=15))]
     routers: u8,
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
     /// Print all of it as JSON when it is over; with --quiet without the single answers
     #[arg(long)]

@@ -16,6 +16,7 @@ use prp_node::descriptors;
 use prp_sock::{Builder, Port, reset_all};
 
 use crate::accepting::Acceptor;
+use crate::argument::input_file;
 use crate::exit::{Code, Failure, help, words};
 use crate::hosts;
 use crate::print::notice;
@@ -53,7 +54,7 @@ pub(crate) struct ProxyArgs {
     /// What to connect to
     to: ProxyAddr,
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
     /// Say which clients connect
     #[arg(short, long)]

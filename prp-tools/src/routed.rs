@@ -18,6 +18,7 @@ use prp_routed::report::Question;
 use prp_sock::NodeId;
 use serde_json::Value;
 
+use crate::argument::input_file;
 use crate::exit::{Code, Failure, help};
 use crate::print::{json, print_line, printable};
 
@@ -44,7 +45,7 @@ pub(crate) struct RoutedArgs {
     node: Option<NodeId>,
     /// The prphosts that says which node this is, where several daemons run [default: $PRP_HOSTS,
     /// else /etc/prphosts]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
 }
 

@@ -19,6 +19,7 @@ use prp_node::{environment, printable_path};
 use prp_run::{Mapping, Network, Protocols, Settings, VARIABLE};
 use prp_sock::Resolver;
 
+use crate::argument::input_file;
 use crate::exit::{Code, Failure, help};
 use crate::hosts;
 use crate::print::{notice, print_line};
@@ -74,7 +75,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PROTOCOL", default_value = "both")]
     listen: Listen,
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
     /// Start a holder for the sockets of AF_PRPF of the calling program, and print what it needs
     #[arg(long, hide = true, conflicts_with = "command")]

@@ -332,3 +332,32 @@ fn summary__of_no_runs_and_of_what_is_no_run() {
     let (code, _, err) = run(&["perf", "summary", dir_path], "/nowhere");
     assert!(code == Some(1) && err.contains("broken.json"), "{err}");
 }
+
+/// `-` in the place of a file: standard input, as often as a command reads it, and no file of that
+/// name where one has to be named.
+#[test]
+fn dash__is_standard_input_or_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |args: &[&str], input: &str| {
+        let input = file(input);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_prp"));
+        command.args(args).env_remove("PRP_HOSTS").current_dir(folder.path());
+        let output = command.stdin(input.reopen().expect("it is there")).output();
+        let Output { status, stdout, stderr } = output.expect("the program can be run");
+        let text = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        (status.code(), text.concat())
+    };
+    let (code, text) = run(&["hosts", "check", "-"], CLUSTER);
+    assert!(code == Some(0) && text.contains("/dev/stdin: 3 nodes"), "{text}");
+    let (code, text) = run(&["hosts", "check", "-"], "1 here\n");
+    assert!(code == Some(1) && text.contains("/dev/stdin:1:3: expected"), "{text}");
+    let (code, text) = run(&["hosts", "resolve", "--hosts", "-", "delta"], CLUSTER);
+    assert!(code == Some(0) && text.starts_with('8'), "{text}");
+    let (code, text) = run(&["model", "fit", "-"], "bytes,seconds\nnone,1\n");
+    assert!(code == Some(1) && text.contains("/dev/stdin:2"), "{text}");
+    for args in [&["key", "new", "-"][..], &["key", "list", "-"], &["dump", "--key", "-"]] {
+        let (code, text) = run(args, "");
+        assert!(code == Some(2) && text.contains("name a file"), "{args:?}: {text}");
+    }
+    assert!(!folder.path().join("-").exists());
+}

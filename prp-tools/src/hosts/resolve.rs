@@ -8,6 +8,7 @@ use prp_proto::hosts::{Entry, HopTarget};
 use serde::Serialize;
 
 use super::{find, load, path_or_default, unknown};
+use crate::argument::input_file;
 use crate::exit::{Code, Failure, help};
 use crate::print::json;
 
@@ -25,7 +26,7 @@ pub(super) struct ResolveArgs {
     #[arg(value_name = "NODE")]
     name: String,
     /// The prphosts to search [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use nix::time::{ClockId, clock_gettime};
 
 use super::output::print;
-use crate::argument::{any, number};
+use crate::argument::{any, input_file, number};
 use crate::exit::{Code, Failure};
 use crate::hosts;
 use mesh::{Mesh, ProcessAddress};
@@ -66,7 +66,7 @@ pub(crate) struct CollectiveArgs {
     rounds: u32,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
 }
 

@@ -10,6 +10,7 @@ use clap::Args;
 
 use super::fitting::{Name, Resampling};
 use super::input::MeasurementArgs;
+use crate::argument::input_file;
 use crate::exit::Failure;
 
 /// Compare predicted with measured times.
@@ -32,11 +33,12 @@ pub(crate) struct CompareArgs {
     model: Vec<Name>,
 
     /// Compare with what this graph predicts for all of its messages together
-    #[arg(long, value_name = "GRAPH.toml", conflicts_with = "model")]
+    #[arg(long, value_name = "GRAPH.toml", conflicts_with = "model", value_parser = input_file())]
     graph: Option<PathBuf>,
 
     /// Patterns to predict, as CSV: pattern, processes, bytes, seconds
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "graph"])]
+    #[arg(value_parser = input_file())]
     collectives: Option<PathBuf>,
 
     #[command(flatten)]

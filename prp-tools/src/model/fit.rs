@@ -9,6 +9,7 @@ use serde_json::json;
 use super::fitting::{Name, Resampling, fitted, ranked};
 use super::input::MeasurementArgs;
 use super::{answer, output, plot};
+use crate::argument::named_file;
 use crate::exit::Failure;
 
 /// Fit models to measurements.
@@ -38,7 +39,7 @@ pub(crate) struct FitArgs {
     json: bool,
 
     /// Draw measurements, curve with its interval, and residuals into this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = named_file())]
     svg: Option<PathBuf>,
 }
 

@@ -11,7 +11,7 @@ use prp_model::hiding::{Fraction, Machine, Program};
 use serde_json::json;
 
 use super::{blind_spots, output};
-use crate::argument::number;
+use crate::argument::{named_file, number};
 use crate::exit::{Code, Failure};
 use machines::NamedMachine;
 use numbers::{MessageCount, Range};
@@ -70,7 +70,7 @@ pub(crate) struct GainArgs {
     overhead_each: Option<f64>,
 
     /// With --lambda: draw speed-ups and gain into this file
-    #[arg(long, value_name = "FILE", requires = "lambda")]
+    #[arg(long, value_name = "FILE", requires = "lambda", value_parser = named_file())]
     svg: Option<PathBuf>,
 
     /// Print JSON

@@ -9,7 +9,7 @@ use prp_node::printable_path;
 
 use super::live::{self, LiveArgs};
 use super::read::{self, Format};
-use crate::argument::any;
+use crate::argument::{any, input_file};
 use crate::exit::{Code, Failure};
 
 /// Measurements to fit models to.
@@ -18,7 +18,7 @@ pub(super) struct MeasurementArgs {
     /// Files with measurements: CSV with the columns bytes and seconds (one way), what
     /// `prp perf sweep` or `prp perf latency` wrote with --json, or tables of osu_latency, IMB
     /// PingPong or NetPIPE
-    #[arg(value_name = "FILE", required_unless_present = "live")]
+    #[arg(value_name = "FILE", required_unless_present = "live", value_parser = input_file())]
     files: Vec<PathBuf>,
 
     /// What the files are, if they cannot be told from their text

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
-use crate::argument::peer_port;
+use crate::argument::{input_file, peer_port};
 use crate::exit::{Code, Failure};
 
 /// How to measure.
@@ -36,7 +36,7 @@ pub(super) struct LiveArgs {
     wait: Option<String>,
 
     /// The prphosts to use
-    #[arg(long, value_name = "FILE", requires = "live")]
+    #[arg(long, value_name = "FILE", requires = "live", value_parser = input_file())]
     hosts: Option<PathBuf>,
 
     /// What was measured: a command may want it twice.

@@ -8,6 +8,7 @@ use prp_model::unit::with_prefix;
 use serde_json::{Map, Value, json};
 
 use super::{blind_spots, output};
+use crate::argument::{input_file, named_file};
 use crate::exit::Failure;
 
 /// Reduce a communication graph to one block for each message.
@@ -20,7 +21,7 @@ use crate::exit::Failure;
 "))]
 pub(crate) struct ReduceArgs {
     /// The graph
-    #[arg(value_name = "GRAPH.toml")]
+    #[arg(value_name = "GRAPH.toml", value_parser = input_file())]
     graph: PathBuf,
 
     /// Print JSON
@@ -28,11 +29,11 @@ pub(crate) struct ReduceArgs {
     json: bool,
 
     /// Draw the graph into this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = named_file())]
     svg: Option<PathBuf>,
 
     /// Draw who sends and receives when, with small messages, into this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = named_file())]
     timeline: Option<PathBuf>,
 }
 

@@ -16,7 +16,7 @@ use super::meter::gbps;
 use super::session::Session;
 use super::transport::{Transport, WaitMode};
 use super::{Common, DEFAULT_PORT, report, seconds};
-use crate::argument::peer_port;
+use crate::argument::{input_file, peer_port};
 use crate::exit::{Code, Failure};
 use crate::hosts;
 use crate::print::json;
@@ -52,7 +52,7 @@ pub(crate) struct MeshArgs {
     json: Option<PathBuf>,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
 
     /// No progress

@@ -12,6 +12,7 @@ use prp_node::printable_path;
 use serde_json::Value;
 
 use super::report;
+use crate::argument::input_file;
 use crate::exit::{Code, Failure};
 
 /// Make a page of the results of netns-scripts/bench.
@@ -25,7 +26,7 @@ use crate::exit::{Code, Failure};
 "))]
 pub(crate) struct ResultsArgs {
     /// The files
-    #[arg(required = true)]
+    #[arg(required = true, value_parser = input_file())]
     files: Vec<PathBuf>,
 }
 

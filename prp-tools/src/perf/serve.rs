@@ -21,7 +21,7 @@ use super::raw::RawLink;
 use super::transport::{Transport, WaitMode};
 use super::usage::Spent;
 use super::{DEFAULT_PORT, flow, mesh, parallel};
-use crate::argument::port;
+use crate::argument::{input_file, port};
 use crate::exit::{Failure, report_missing, words};
 use crate::hosts;
 use crate::print::notice;
@@ -54,7 +54,7 @@ pub(crate) struct ServeArgs {
     no_tcp: bool,
 
     /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = input_file())]
     hosts: Option<PathBuf>,
 }
 
