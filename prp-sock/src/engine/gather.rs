@@ -58,12 +58,10 @@ impl WaitParams<'_> {
         core.rx_coalescing.hold_off(now, remaining_frames)
     }
 
-    /// Whether the thread polls another descriptor as well, and reads all of its streams.
+    /// Whether the thread passes on what comes by streams, and waits for room in none of them.
     fn serves_many(&self) -> bool {
         let reads = |interest: &Interest| matches!(interest, Interest::Read(_));
-        self.other.is_some()
-            && self.policy == SpinPolicy::Adaptive
-            && self.interests.iter().all(reads)
+        self.policy == SpinPolicy::Patient && self.interests.iter().all(reads)
     }
 
     /// Frames that the peer sends at most before it waits for an answer to a reader. None where the

@@ -6,8 +6,8 @@ use prp_device::CpuContention;
 use prp_proto::time::Instant;
 
 use super::tuning::{
-    FAILED_SPINS, POLLS_PER_SYSCALL, POLLS_PER_YIELD, POLLS_UNCONTENDED, SPIN_BUDGET,
-    SPIN_RETRY_WAITS, UNCONTENDED_YIELD, UNCONTENDED_YIELDS, YIELD_INTERVAL,
+    FAILED_SPINS, PATIENT_SPIN_BUDGET, POLLS_PER_SYSCALL, POLLS_PER_YIELD, POLLS_UNCONTENDED,
+    SPIN_BUDGET, SPIN_RETRY_WAITS, UNCONTENDED_YIELD, UNCONTENDED_YIELDS, YIELD_INTERVAL,
 };
 
 /// How long a waiting thread polls for frames before it sleeps.
@@ -16,6 +16,8 @@ pub(crate) enum SpinPolicy {
     /// As long as it has been paying.
     #[default]
     Adaptive,
+    /// As [`Self::Adaptive`], for messages that pass another process at each end.
+    Patient,
     /// This long, always. Zero sleeps at once.
     Fixed(Duration),
 }
@@ -31,19 +33,19 @@ pub(super) struct SpinHistory {
 impl SpinHistory {
     /// How long to spin this time, which is `now`.
     pub(super) fn budget(&mut self, policy: SpinPolicy, now: Instant) -> Duration {
-        match policy {
-            SpinPolicy::Fixed(budget) => budget,
-            SpinPolicy::Adaptive if self.backoff.contention.is_present(now) => Duration::ZERO,
-            SpinPolicy::Adaptive if self.failed_spins < FAILED_SPINS => SPIN_BUDGET,
-            SpinPolicy::Adaptive => {
-                self.skipped_waits += 1;
-                if self.skipped_waits.is_multiple_of(SPIN_RETRY_WAITS) {
-                    SPIN_BUDGET
-                } else {
-                    Duration::ZERO
-                }
-            }
+        let budget = match policy {
+            SpinPolicy::Fixed(budget) => return budget,
+            SpinPolicy::Adaptive => SPIN_BUDGET,
+            SpinPolicy::Patient => PATIENT_SPIN_BUDGET,
+        };
+        if self.backoff.contention.is_present(now) {
+            return Duration::ZERO;
         }
+        if self.failed_spins < FAILED_SPINS {
+            return budget;
+        }
+        self.skipped_waits += 1;
+        if self.skipped_waits.is_multiple_of(SPIN_RETRY_WAITS) { budget } else { Duration::ZERO }
     }
 
     /// What earlier waits have learned about yields, for polls that take a system call each or
@@ -123,6 +125,7 @@ mod tests {
         assert_eq!(tried, 1);
         record.note(true, YieldBackoff::default());
         assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), SPIN_BUDGET);
+        assert_eq!(record.budget(SpinPolicy::Patient, Instant::ZERO), PATIENT_SPIN_BUDGET);
     }
 
     #[test]
@@ -171,7 +174,9 @@ mod tests {
         record.note(false, yielded(YieldBackoff::default(), 2, millisecond));
         let contended = record.backoff(false);
         assert!(contended.is_contended());
-        assert_eq!(record.budget(SpinPolicy::Adaptive, contended.last), Duration::ZERO);
+        for policy in [SpinPolicy::Adaptive, SpinPolicy::Patient] {
+            assert_eq!(record.budget(policy, contended.last), Duration::ZERO);
+        }
         // A thread with a fixed budget polls.
         let fixed = Duration::from_micros(50);
         assert_eq!(record.budget(SpinPolicy::Fixed(fixed), contended.last), fixed);

@@ -12,6 +12,10 @@ use std::time::Duration;
 /// Time that an adaptive wait polls before it sleeps: three to four wake-ups across processors.
 pub(super) const SPIN_BUDGET: Duration = Duration::from_micros(20);
 
+/// The same where each message passes another process at both ends: what is waited for takes four
+/// changes of the process, or wake-ups, more. Row: holder place of `bench --programs`.
+pub(super) const PATIENT_SPIN_BUDGET: Duration = Duration::from_micros(50);
+
 /// Waits in a row in which polling found nothing, after which it is only tried now and then.
 pub(super) const FAILED_SPINS: u32 = 8;
 

@@ -1,5 +1,6 @@
 //! Waiting: the thread that waits does the work, or sleeps while another waiting thread does.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -374,11 +375,14 @@ impl Engine {
         backoff: &mut YieldBackoff,
     ) -> Option<Instant> {
         let by_syscall = rx_handles.needs_syscall();
+        // Where another thread shares the processor, it must run first to have something for this
+        // one.
+        let polls_other = Cell::new(backoff.polls_per_yield() > 0);
         let is_there = || {
             me.is_notified()
                 || rx_handles.has_frame()
                 || (by_syscall && self.lock().poll_sockets())
-                || other.is_some_and(OtherFd::poll)
+                || (polls_other.get() && other.is_some_and(OtherFd::poll))
         };
         let mut acknowledged = false;
         let mut now = start;
@@ -417,7 +421,8 @@ impl Engine {
                 let begun = now;
                 now = self.now();
                 *backoff = backoff.after(begun, now);
-                if backoff.is_contended() && policy == SpinPolicy::Adaptive {
+                polls_other.set(true);
+                if backoff.is_contended() && !matches!(policy, SpinPolicy::Fixed(_)) {
                     return None;
                 }
             }

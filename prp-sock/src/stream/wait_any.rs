@@ -128,7 +128,8 @@ pub fn wait_any(
 }
 
 /// Waits as [`wait_any`] does, but polls before it sleeps even though there is an `other`, which it
-/// polls too: for a thread to which bytes come by either, and answers to them by the other one.
+/// polls too, and for longer: for a thread that passes on to others what comes by either, and whose
+/// answers come by the other one.
 ///
 /// # Errors
 /// As [`wait_any`].
@@ -137,7 +138,7 @@ pub fn wait_any_polling(
     other: BorrowedFd<'_>,
     timeout: Option<Duration>,
 ) -> io::Result<usize> {
-    wait_as(streams, Some(other), SpinPolicy::Adaptive, timeout)
+    wait_as(streams, Some(other), SpinPolicy::Patient, timeout)
 }
 
 fn wait_as(
