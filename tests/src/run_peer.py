@@ -381,6 +381,15 @@ def call_lingering(host, port):
                 linger_of_zero(connection, True)
 
 
+def call_rights(host, port):
+    """Sends descriptors along, of which TCP takes no notice."""
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0]))]
+    with socket.create_connection((host, port)) as connection:
+        for byte in (b"x", b"y", b"z"):
+            assert connection.sendmsg([byte], rights) == 1
+        assert take(connection, 3) == b"xyz"
+
+
 def call_bound(host, port):
     """Connects from a socket that is bound to any address."""
     with socket.create_connection((host, port), source_address=("", 0)) as connection:

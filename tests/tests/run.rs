@@ -31,6 +31,7 @@ prp_tests::main! {
         connection__that_only_the_peer_keeps_ends,
         container__has_the_program_and_the_holder,
         curl__from_a_server_in_python,
+        descriptors__are_no_part_of_what_is_sent,
         descriptors__go_where_programs_pass_them,
         epoll__has_a_socket_before_it_connects,
         epoll__is_inherited_with_a_socket_in_it,
@@ -214,6 +215,12 @@ fn descriptors__go_where_programs_pass_them() {
     }
     let _server = Run::new(pair.node(2)).serve("serve_file", 7004);
     client.call("call_file", "198.18.0.2", 7004);
+}
+
+fn descriptors__are_no_part_of_what_is_sent() {
+    let pair = Topology::pair();
+    let _server = Run::new(pair.node(2)).serve("serve_forking", 7035);
+    Run::new(pair.node(1)).call("call_rights", "198.18.0.2", 7035);
 }
 
 /// Programs of TCP speak under the cluster's key, and none without it reaches them.

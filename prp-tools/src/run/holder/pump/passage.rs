@@ -1,7 +1,7 @@
 //! A connection whose bytes are passed on between the holder's end of a pair and the stream.
 
 use std::fs;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::epoll::{EpollEvent, EpollFlags};
-use nix::sys::socket::{MsgFlags, recv};
+use nix::sys::socket::{MsgFlags, recv, recvmsg};
 use prp_sock::{Awaited, PrpStream};
 
 use crate::run::holder::processes::Connection;
@@ -43,6 +43,8 @@ pub(in crate::run::holder) struct Passage {
     /// Something may have come to the holder's end. That is readable all the time, since the byte
     /// that was passed on last is left in it: only edges tell.
     has_arrivals: bool,
+    /// The program's direction has ended, or the connection, as an edge told: there will be no other.
+    is_ending: bool,
     /// No process has the program's end any more, as an edge told.
     is_hung_up: bool,
     /// Since when that is known, once the program's direction has ended.
@@ -83,6 +85,7 @@ impl Passage {
             held,
             connection,
             has_arrivals: true,
+            is_ending: false,
             is_hung_up: false,
             closed: None,
             is_readable: true,
@@ -125,6 +128,7 @@ impl Passage {
         self.has_room |= events.contains(EpollFlags::EPOLLOUT);
         self.has_arrivals |= events.intersects(!EpollFlags::EPOLLOUT);
         self.is_hung_up |= events.contains(EpollFlags::EPOLLHUP);
+        self.is_ending |= events.intersects(!(EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT));
     }
 
     /// Notes that the stream has what [`Self::awaited`] says.
@@ -175,16 +179,17 @@ impl Passage {
             if !self.is_busy() {
                 break;
             }
-            let peek = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-            match recv(self.held.as_raw_fd(), bytes, peek) {
-                Ok(0) => return self.end_outgoing(),
-                Ok(count) => {
+            match self.peek(bytes) {
+                Ok((0, _)) => return self.end_outgoing(),
+                Ok((count, is_all)) => {
                     let written = match (&self.stream).write(&bytes[..count]) {
                         Ok(written) => written,
                         Err(e) if e.kind() == ErrorKind::WouldBlock => 0,
                         Err(_) => return Some(End::Broken),
                     };
                     self.is_full = written < count;
+                    // What comes from now on is another edge.
+                    self.has_arrivals = !is_all || self.is_full || self.is_ending;
                     if self.take(&mut bytes[..written]).is_err() {
                         return Some(End::Left);
                     }
@@ -198,13 +203,24 @@ impl Passage {
         None
     }
 
+    /// Looks at what has come to the holder's end: how many bytes, and whether these are all.
+    fn peek(&self, bytes: &mut [u8]) -> nix::Result<(usize, bool)> {
+        let room = bytes.len();
+        let mut parts = [IoSliceMut::new(bytes)];
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        let message = recvmsg::<()>(self.held.as_raw_fd(), &mut parts, None, flags)?;
+        // The kernel stops behind bytes with which a descriptor was sent.
+        let is_cut = message.flags.contains(MsgFlags::MSG_CTRUNC);
+        Ok((message.bytes, message.bytes < room && !is_cut))
+    }
+
     /// Takes bytes that were passed on out of the holder's end: the one before the first of them
     /// goes, and the last one stays.
     fn take(&self, passed: &mut [u8]) -> io::Result<()> {
         (&*self.held).read_exact(passed)?;
         self.connection.count(passed.len());
         if self.is_full {
-            // What was looked at and is still there is looked at again.
+            // What was looked at and is still there is looked at again, once there is room.
             set_peek_offset(&*self.held, 1)?;
         }
         Ok(())
