@@ -67,6 +67,7 @@ const FRONT_BYTES: usize = crate::session::HEADER_BYTES;
 /// AES-128-GCM (NIST SP 800-38D).
 ///
 /// It wipes its keys when it is dropped.
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub struct Aes128Gcm(aes_gcm::Aes128Gcm);
 
 impl core::fmt::Debug for Aes128Gcm {

@@ -1,6 +1,6 @@
 //! The key file: the cluster's secrets and the protection of its frames.
 
-mod parse;
+pub(crate) mod parse;
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -182,6 +182,8 @@ pub enum EditError {
     Missing(u16),
     /// The secret with this id is the one in use.
     Used(u16),
+    /// It is the only private key of a node.
+    Only,
 }
 
 impl Display for EditError {
@@ -190,6 +192,7 @@ impl Display for EditError {
             Self::Full => write!(f, "there are {MAX_KEYS} keys, and no more fit: drop one first"),
             Self::Missing(id) => write!(f, "there is no key {id}"),
             Self::Used(id) => write!(f, "key {id} is in use: use another one first"),
+            Self::Only => f.write_str("it is the only key: add another one first"),
         }
     }
 }

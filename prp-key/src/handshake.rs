@@ -8,11 +8,12 @@ use core::fmt::{self, Debug, Formatter};
 use core::marker::PhantomData;
 
 use x25519_dalek::{PublicKey, StaticSecret};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::cipher::Cipher;
-use crate::keyring::{ClusterKey, Keyring};
+use crate::keyring::{ClusterKey, KeyName, Keyring, receiver, sender};
 use crate::mode::Mode;
+use crate::node::agree;
 use crate::refusal::Refusal;
 use crate::schedule::{self, Purpose};
 use crate::secret::Secret;
@@ -34,7 +35,7 @@ const ID: usize = 4;
 
 /// Random bytes that one end of a connection adds to its keys. Each connection has fresh ones, and
 /// its request and its answer have the same (SPEC PRP-KEY-4).
-#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+#[derive(Copy, Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Nonce([u8; NONCE_BYTES]);
 
 impl Nonce {
@@ -66,9 +67,11 @@ impl Debug for Seed {
 
 /// A request that is out: what its answer is checked against.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "testing", derive(Hash))]
 pub struct Asked {
     header: Header,
     block: Vec<u8>,
+    key: KeyName,
 }
 
 impl Asked {
@@ -76,6 +79,12 @@ impl Asked {
     #[must_use]
     pub fn block(&self) -> &[u8] {
         &self.block
+    }
+
+    /// Returns the key that it was made with.
+    #[must_use]
+    pub const fn key(&self) -> KeyName {
+        self.key
     }
 }
 
@@ -114,6 +123,7 @@ pub fn check_answer(
 ///
 /// It makes one key for Diffie-Hellman when it begins, which only its memory has, and one secret
 /// with each process that it speaks to. Connections of the pair need no more public-key work.
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub struct Member<C> {
     keyring: Keyring,
     own: StaticSecret,
@@ -154,22 +164,23 @@ impl<C: Cipher> Member<C> {
     /// # Panics
     /// `block` is no block of options.
     pub fn ask(&self, header: &Header, nonce: Nonce, block: &mut Vec<u8>) -> Asked {
-        self.ask_under(self.keyring.used(), header, nonce, block)
+        self.ask_under(self.keyring.used(receiver(header)), header, nonce, block)
     }
 
-    /// As [`ask`](Self::ask), with the key `id` in place of the one in use: of two ends whose
+    /// As [`ask`](Self::ask), with the key `name` in place of the one in use: of two ends whose
     /// requests cross, one takes the key of the other. `None` if there is no such key.
     ///
     /// # Panics
     /// `block` is no block of options.
     pub fn ask_with(
         &self,
-        id: u16,
+        name: KeyName,
         header: &Header,
         nonce: Nonce,
         block: &mut Vec<u8>,
     ) -> Option<Asked> {
-        self.keyring.find(id).map(|key| self.ask_under(key, header, nonce, block))
+        let key = self.keyring.named(receiver(header), name)?;
+        Some(self.ask_under(key, header, nonce, block))
     }
 
     fn ask_under(
@@ -181,22 +192,24 @@ impl<C: Cipher> Member<C> {
     ) -> Asked {
         let header = without_hops(header);
         let offer = Offer {
-            mode: self.keyring.least(peer_of_sent(&header)),
+            mode: self.keyring.least(receiver(&header)),
+            with_nodes: key.nodes.is_some(),
             key_id: key.id,
             share: self.share,
             nonce: nonce.0,
         };
         offer.append(block, |unsigned| schedule::code(&key.request, &[&header, unsigned]));
-        Asked { header, block: block.clone() }
+        Asked { header, block: block.clone(), key: key.name() }
     }
 
     /// Checks that a member has made the request with this header and block of options, which may
-    /// have come before.
+    /// have come before. Returns the key that it was made with.
     ///
     /// # Errors
     /// Why the request is to be dropped.
-    pub fn check_request(&self, header: &Header, block: &[u8]) -> Result<(), Refusal> {
-        check_request(&self.keyring, header, block).map(drop)
+    pub fn check_request(&self, header: &Header, block: &[u8]) -> Result<KeyName, Refusal> {
+        let (_, key) = read_request(&self.keyring, &without_hops(header), block)?;
+        Ok(key.name())
     }
 
     /// Checks the request `asked`, its header and its block of options, and adds to the block of
@@ -221,17 +234,18 @@ impl<C: Cipher> Member<C> {
     ) -> Result<Session<C>, Refusal> {
         let (asked_header, header) = (without_hops(asked_header), without_hops(header));
         let (theirs, key) = read_request(&self.keyring, &asked_header, asked)?;
-        let mode = theirs.mode.max(self.keyring.least(peer_of_sent(&header)));
+        let mode = theirs.mode.max(self.keyring.least(receiver(&header)));
         if mode == Mode::Off {
             return Err(Refusal::Unsigned);
         }
-        let pair = match self.pairs.find(key.id, &theirs.share) {
+        let name = key.name();
+        let pair = match self.pairs.find(name, &theirs.share) {
             Some(pair) => pair,
             None if !may_pair() => return Err(Refusal::Busy),
             None => pair_secret(&self.own, &self.share, key, &theirs.share)?,
         };
-        self.pairs.note(key.id, &theirs.share, &pair);
-        let ours = Offer { mode, key_id: key.id, share: self.share, nonce: nonce.0 };
+        self.pairs.note(name, &theirs.share, &pair);
+        let ours = Offer { mode, share: self.share, nonce: nonce.0, ..theirs };
         ours.append(block, |unsigned| {
             schedule::code(&key.answer, &[&asked_header, asked, &header, unsigned])
         });
@@ -253,17 +267,18 @@ impl<C: Cipher> Member<C> {
         let (ours, ..) = Offer::read(&asked.block)?;
         let said = (&asked.header, &asked.block[..]);
         let (theirs, key) = read_answer(&self.keyring, said, (&header, block))?;
-        if theirs.key_id != ours.key_id {
+        let name = key.name();
+        if name != asked.key {
             return Err(Refusal::BadTag);
         }
         if theirs.mode < ours.mode.max(Mode::Sign) {
             return Err(Refusal::Unsigned);
         }
-        let pair = match self.pairs.find(key.id, &theirs.share) {
+        let pair = match self.pairs.find(name, &theirs.share) {
             Some(pair) => pair,
             None => pair_secret(&self.own, &self.share, key, &theirs.share)?,
         };
-        self.pairs.note(key.id, &theirs.share, &pair);
+        self.pairs.note(name, &theirs.share, &pair);
         let own = (id(&asked.block), &ours);
         let ends = Ends { header: &asked.header, own, peer: (id(block), &theirs) };
         Ok(ends.session(theirs.mode, &pair))
@@ -284,12 +299,9 @@ fn read_request<'a>(
     block: &[u8],
 ) -> Result<(Offer, &'a ClusterKey), Refusal> {
     let (theirs, unsigned, tag) = Offer::read(block)?;
-    let key = keyring.find(theirs.key_id).ok_or(Refusal::UnknownKey)?;
-    if schedule::is_code(&key.request, &[header, unsigned], tag) {
-        Ok((theirs, key))
-    } else {
-        Err(Refusal::BadTag)
-    }
+    let mut keys = keyring.candidates(sender(header), theirs.key_id, theirs.with_nodes)?;
+    let key = keys.find(|key| schedule::is_code(&key.request, &[header, unsigned], tag));
+    key.map(|key| (theirs, key)).ok_or(Refusal::BadTag)
 }
 
 /// The offer of the answer with this header and block of options, and the key it names, if a member
@@ -300,28 +312,36 @@ fn read_answer<'a>(
     (header, block): (&Header, &[u8]),
 ) -> Result<(Offer, &'a ClusterKey), Refusal> {
     let (theirs, unsigned, tag) = Offer::read(block)?;
-    let key = keyring.find(theirs.key_id).ok_or(Refusal::UnknownKey)?;
-    if schedule::is_code(&key.answer, &[asked_header, asked, header, unsigned], tag) {
-        Ok((theirs, key))
-    } else {
-        Err(Refusal::BadTag)
-    }
+    let mut keys = keyring.candidates(sender(header), theirs.key_id, theirs.with_nodes)?;
+    let said: [&[u8]; 4] = [asked_header, asked, header, unsigned];
+    let key = keys.find(|key| schedule::is_code(&key.answer, &said, tag));
+    key.map(|key| (theirs, key)).ok_or(Refusal::BadTag)
 }
 
-/// Computes the secret of two processes under a key of the cluster (PRP-KEY-6): the same at both,
-/// whichever asked.
+/// Computes the secret of two processes under a key of the cluster (PRP-KEY-6 and 23): the same at
+/// both, whichever asked.
 fn pair_secret(
     own: &StaticSecret,
     own_share: &[u8; SHARE_BYTES],
     key: &ClusterKey,
     share: &[u8; SHARE_BYTES],
 ) -> Result<Secret, Refusal> {
-    let agreed = own.diffie_hellman(&PublicKey::from(*share));
-    if !agreed.was_contributory() {
-        return Err(Refusal::BadTag);
-    }
-    let shared = schedule::extract(key.root.bytes(), agreed.as_bytes());
     let (low, high) = (own_share.min(share), own_share.max(share));
+    let ours = agree(own, share).ok_or(Refusal::BadTag)?;
+    let mut agreed = Zeroizing::new([0; 3 * SHARE_BYTES]);
+    let (processes, nodes) = agreed.split_at_mut(SHARE_BYTES);
+    processes.copy_from_slice(ours.as_bytes());
+    let mut length = SHARE_BYTES;
+    if let Some((own_node, peer_node, _)) = &key.nodes {
+        let with_node = agree(own, peer_node.bytes()).ok_or(Refusal::BadTag)?;
+        let of_node = own_node.agree(share).ok_or(Refusal::BadTag)?;
+        let (first, second) =
+            if own_share == low { (&with_node, &of_node) } else { (&of_node, &with_node) };
+        nodes[..SHARE_BYTES].copy_from_slice(first.as_bytes());
+        nodes[SHARE_BYTES..].copy_from_slice(second.as_bytes());
+        length += nodes.len();
+    }
+    let shared = schedule::extract(key.root.bytes(), &agreed[..length]);
     Ok(schedule::derive(&shared, Purpose::Pair, &[low, high]))
 }
 
@@ -356,11 +376,6 @@ impl Ends<'_> {
 /// The connection id of the sender of a block of options.
 fn id(block: &[u8]) -> [u8; 4] {
     block.get(ID..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default()
-}
-
-/// The node that a frame with this header goes to.
-const fn peer_of_sent(header: &Header) -> u16 {
-    u16::from_be_bytes([header[2], header[3]])
 }
 
 #[cfg(test)]

@@ -1,17 +1,27 @@
 //! The cluster's keys as the handshake uses them, and tags of frames outside connections.
 
+mod nodes;
+
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::cipher::TAG_BYTES;
 use crate::file::KeyFile;
 use crate::mode::Mode;
+use crate::node::{NodeKey, NodeKeys, NodeSecret};
 use crate::refusal::Refusal;
 use crate::schedule::{self, Purpose};
-use crate::secret::Secret;
+use crate::secret::{Fingerprint, Secret};
 use crate::session::{Header, TRAILER_BYTES, Trailer, split, without_hops};
 
-/// What follows from one secret of the cluster.
+use nodes::NodePairs;
+
+/// What is added to the id of a secret at the end of a frame that node keys vouch for
+/// (PRP-KEY-22).
+const WITH_NODES: u32 = 1 << 16;
+
+/// What follows from one secret of the cluster, or from one of two nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterKey {
     pub(crate) id: u16,
@@ -19,25 +29,43 @@ pub(crate) struct ClusterKey {
     pub(crate) root: Secret,
     pub(crate) request: Secret,
     pub(crate) answer: Secret,
-    outside: Secret,
+    pub(crate) outside: Secret,
+    /// The node keys it follows from as well, and its name.
+    pub(crate) nodes: Option<(NodeSecret, NodeKey, Fingerprint)>,
 }
 
 impl ClusterKey {
     fn new(id: u16, secret: &Secret) -> Self {
-        let root = schedule::cluster(secret);
+        Self::of_root(id, schedule::cluster(secret))
+    }
+
+    fn of_root(id: u16, root: Secret) -> Self {
         let of = |purpose| schedule::derive(&root, purpose, &[&id.to_be_bytes()]);
         let (request, answer) = (of(Purpose::Request), of(Purpose::Answer));
-        Self { id, request, answer, outside: of(Purpose::Outside), root }
+        Self { id, request, answer, outside: of(Purpose::Outside), root, nodes: None }
+    }
+
+    /// Returns what tells it from the others.
+    pub(crate) fn name(&self) -> KeyName {
+        KeyName { id: self.id, nodes: self.nodes.as_ref().map(|(.., name)| *name) }
     }
 }
 
-/// The keys and modes of a [`KeyFile`], prepared (SPEC PRP-KEY-1 to 3).
+/// A key that two ends may have: a secret of the cluster, and what two nodes add to it, if they do.
+#[derive(Copy, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct KeyName {
+    id: u16,
+    nodes: Option<Fingerprint>,
+}
+
+/// The keys and modes of a [`KeyFile`], prepared, and keys of nodes (SPEC PRP-KEY-1 to 3, 21).
 #[derive(Clone, Debug)]
 pub struct Keyring {
     mode: Mode,
     nodes: BTreeMap<u16, Mode>,
     keys: Vec<ClusterKey>,
     used: ClusterKey,
+    pairs: Option<Arc<NodePairs>>,
 }
 
 impl Keyring {
@@ -50,7 +78,15 @@ impl Keyring {
             nodes: file.nodes().collect(),
             keys: file.keys().iter().map(key).collect(),
             used: key(file.used()),
+            pairs: None,
         }
+    }
+
+    /// Has the keys of nodes vouch for them, where two nodes have some (SPEC PRP-KEY-21).
+    #[must_use]
+    pub fn with_nodes(mut self, nodes: Option<NodeKeys>) -> Self {
+        self.pairs = nodes.map(|nodes| Arc::new(NodePairs::new(nodes)));
+        self
     }
 
     /// Returns the least protection for frames to and from `node`.
@@ -65,25 +101,60 @@ impl Keyring {
         self.used.id
     }
 
-    /// The key that this end asks with.
-    pub(crate) const fn used(&self) -> &ClusterKey {
-        &self.used
+    /// Returns whether frames to and from `node` are vouched for by node keys.
+    #[must_use]
+    pub fn has_node_keys(&self, node: u16) -> bool {
+        self.of_nodes(node).is_some()
     }
 
-    /// The key with this id.
-    pub(crate) fn find(&self, id: u16) -> Option<&ClusterKey> {
-        self.keys.iter().find(|key| key.id == id)
+    /// The keys of this node and `node`, if both have some: those to use first.
+    fn of_nodes(&self, node: u16) -> Option<&[ClusterKey]> {
+        self.pairs.as_deref()?.of(node, &self.keys)
+    }
+
+    /// The key that this end asks `node` with.
+    pub(crate) fn used(&self, node: u16) -> &ClusterKey {
+        let mut of_nodes = self.of_nodes(node).into_iter().flatten();
+        of_nodes.find(|key| key.id == self.used.id).unwrap_or(&self.used)
+    }
+
+    /// The key for `node` with this name.
+    pub(crate) fn named(&self, node: u16, name: KeyName) -> Option<&ClusterKey> {
+        self.candidates(node, name.id, name.nodes.is_some()).ok()?.find(|key| key.name() == name)
+    }
+
+    /// The keys that may vouch for a frame of `node` which names the secret `id`, and node keys or
+    /// not.
+    ///
+    /// # Errors
+    /// There is none, or `node` has keys and the frame names none.
+    pub(crate) fn candidates(
+        &self,
+        node: u16,
+        id: u16,
+        with_nodes: bool,
+    ) -> Result<impl Iterator<Item = &ClusterKey>, Refusal> {
+        let keys = match (self.of_nodes(node), with_nodes) {
+            (Some(of_nodes), true) => of_nodes,
+            (None, false) => &self.keys[..],
+            (Some(_), false) => return Err(Refusal::Unsigned),
+            (None, true) => return Err(Refusal::UnknownKey),
+        };
+        let mut keys = keys.iter().filter(move |key| key.id == id).peekable();
+        if keys.peek().is_some() { Ok(keys) } else { Err(Refusal::UnknownKey) }
     }
 
     /// Returns the trailer of a frame outside connections: a reset, a node block, a probe between
     /// routers (SPEC PRP-KEY-13).
     #[must_use]
     pub fn sign(&self, header: &Header, payload: &[u8]) -> Trailer {
+        let key = self.used(receiver(header));
         let mut trailer = [0; TRAILER_BYTES];
         let (id, tag) = trailer.split_at_mut(TRAILER_BYTES - TAG_BYTES);
-        id.copy_from_slice(&u32::from(self.used.id).to_be_bytes());
+        let nodes = if key.nodes.is_some() { WITH_NODES } else { 0 };
+        id.copy_from_slice(&(u32::from(key.id) | nodes).to_be_bytes());
         let pieces = [&without_hops(header)[..], payload];
-        tag.copy_from_slice(&schedule::code(&self.used.outside, &pieces));
+        tag.copy_from_slice(&schedule::code(&key.outside, &pieces));
         trailer
     }
 
@@ -94,14 +165,27 @@ impl Keyring {
     /// Why the frame is to be dropped.
     pub fn check(&self, header: &Header, payload: &[u8], rest: &[u8]) -> Result<u16, Refusal> {
         let (id, tag) = split(rest)?;
-        let id = u16::try_from(u32::from_be_bytes(id)).map_err(|_| Refusal::UnknownKey)?;
-        let key = self.find(id).ok_or(Refusal::UnknownKey)?;
-        if schedule::is_code(&key.outside, &[&without_hops(header), payload], tag) {
+        let id = u32::from_be_bytes(id);
+        let with_nodes = id & WITH_NODES != 0;
+        let id = u16::try_from(id & !WITH_NODES).map_err(|_| Refusal::UnknownKey)?;
+        let mut keys = self.candidates(sender(header), id, with_nodes)?;
+        let pieces = [&without_hops(header)[..], payload];
+        if keys.any(|key| schedule::is_code(&key.outside, &pieces, tag)) {
             Ok(id)
         } else {
             Err(Refusal::BadTag)
         }
     }
+}
+
+/// The node that a frame with this header comes from.
+pub(crate) const fn sender(header: &Header) -> u16 {
+    u16::from_be_bytes([header[0], header[1]])
+}
+
+/// The node that a frame with this header goes to.
+pub(crate) const fn receiver(header: &Header) -> u16 {
+    u16::from_be_bytes([header[2], header[3]])
 }
 
 #[cfg(test)]

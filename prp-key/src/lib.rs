@@ -44,8 +44,10 @@ extern crate std;
 mod cipher;
 mod file;
 mod handshake;
+mod hex;
 mod keyring;
 mod mode;
+mod node;
 mod refusal;
 mod schedule;
 mod secret;
@@ -59,8 +61,9 @@ pub use handshake::{
     Asked, MAX_PAIRS, Member, Nonce, OPTION_BYTES, OPTION_TYPE, Seed, check_answer, check_request,
     wish,
 };
-pub use keyring::Keyring;
+pub use keyring::{KeyName, Keyring};
 pub use mode::Mode;
+pub use node::{MAX_NODE_KEYS, NoNodeKey, NodeKey, NodeKeyFile, NodeKeys, NodeSecret};
 pub use refusal::Refusal;
 pub use secret::{Fingerprint, Secret, SecretError};
 pub use session::{Exhausted, HEADER_BYTES, Header, RENEW_AFTER, Session, TRAILER_BYTES, Trailer};

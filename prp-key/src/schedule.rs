@@ -29,6 +29,8 @@ pub(crate) enum Purpose {
     EpochKey,
     /// The secret of a direction's next epoch (PRP-KEY-11).
     NextEpoch,
+    /// The secret of two nodes (PRP-KEY-21).
+    Nodes,
     /// What is shown of a secret.
     Fingerprint,
 }
@@ -43,6 +45,7 @@ impl Purpose {
             Self::Frames => b"prp frames\0",
             Self::EpochKey => b"prp epoch key\0",
             Self::NextEpoch => b"prp next epoch\0",
+            Self::Nodes => b"prp nodes\0",
             Self::Fingerprint => b"prp fingerprint\0",
         }
     }
@@ -78,8 +81,13 @@ pub(crate) fn cipher_key(epoch: &Secret) -> Zeroizing<[u8; CIPHER_KEY_BYTES]> {
 
 /// Returns what is shown of a cluster's secret.
 pub(crate) fn fingerprint(secret: &Secret) -> Fingerprint {
+    name(&cluster(secret))
+}
+
+/// Returns what tells `root`, from which keys follow, from others.
+pub(crate) fn name(root: &Secret) -> Fingerprint {
     let mut bytes = [0; 8];
-    expand(&cluster(secret), Purpose::Fingerprint, &[], &mut bytes);
+    expand(root, Purpose::Fingerprint, &[], &mut bytes);
     Fingerprint(bytes)
 }
 

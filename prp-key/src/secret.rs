@@ -8,7 +8,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use alloc::string::String;
 
-use crate::schedule;
+use crate::{hex, schedule};
 
 /// Bytes of a secret.
 const BYTES: usize = 32;
@@ -64,18 +64,8 @@ impl FromStr for Secret {
     type Err = SecretError;
 
     fn from_str(text: &str) -> Result<Self, SecretError> {
-        let digits = text.as_bytes();
-        if digits.len() != 2 * BYTES {
-            return Err(SecretError::Length(text.chars().count()));
-        }
         let mut secret = Self([0; BYTES]);
-        for (index, (byte, pair)) in secret.0.iter_mut().zip(digits.chunks_exact(2)).enumerate() {
-            for (digit, &c) in pair.iter().enumerate() {
-                let value =
-                    char::from(c).to_digit(16).ok_or(SecretError::Digit(2 * index + digit))?;
-                *byte = *byte << 4 | u8::try_from(value).unwrap_or_default();
-            }
-        }
+        hex::read(text, &mut secret.0)?;
         Ok(secret)
     }
 }
@@ -102,7 +92,7 @@ impl Display for SecretError {
 impl Error for SecretError {}
 
 /// 8 bytes that follow from a secret, and from which it does not follow.
-#[derive(Copy, Clone, Debug, Eq, Hash, PartialEq)]
+#[derive(Copy, Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Fingerprint(pub(crate) [u8; 8]);
 
 impl Display for Fingerprint {

@@ -43,7 +43,9 @@ const CONTROL_FRONT_BYTES: usize = 12;
 
 /// The protection of one connection's frames at one end (SPEC PRP-KEY-8 to 12).
 ///
-/// It is made by the handshake and cannot be copied, so that no nonce is used twice.
+/// It is made by the handshake and cannot be copied, so that no nonce is used twice; but for
+/// checkers, by the feature `testing`.
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub struct Session<C> {
     mode: Mode,
     key_id: u16,
@@ -188,6 +190,16 @@ impl<C: Cipher> Session<C> {
             self.outgoing.follow(self.outgoing.epoch() + 1);
             self.is_due = false;
         }
+    }
+}
+
+/// What decides what it does next.
+#[cfg(feature = "testing")]
+impl<C> core::hash::Hash for Session<C> {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        (self.mode, self.key_id, self.leads, self.renews_after, self.is_due).hash(state);
+        self.outgoing.hash(state);
+        self.incoming.hash(state);
     }
 }
 

@@ -19,6 +19,8 @@
 //!
 //! Behind a device `vlan=7` and `priority=5` may say the tag of its frames.
 //!
+//! `key=` and a public key among the options says that the node is who it says (SPEC PRP-KEY-21).
+//!
 //! `self 3` and `ethertype 0x88b5` are on lines of their own. This module reads text it is given;
 //! the caller reads the file, and knows which hardware addresses are this machine's.
 //!
@@ -36,6 +38,7 @@ mod parse;
 mod print;
 mod tag;
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -43,6 +46,7 @@ use core::mem::size_of;
 use core::net::{IpAddr, SocketAddr};
 
 use crate::addr::{LinkAddr, NodeId};
+use crate::key::NodeKey;
 use crate::wire;
 
 pub use entry::{Entry, Hop, HopTarget};
@@ -99,6 +103,8 @@ pub struct Hosts {
     udp_peers: Vec<IpAddr>,
     /// Where the Unix sockets of nodes are; empty if no line has any.
     unix_folder: String,
+    /// Public keys of nodes, each with the index of its entry, in their order.
+    keys: Vec<(u32, NodeKey)>,
     names: Names,
 }
 
@@ -115,6 +121,7 @@ impl Default for Hosts {
             tags: Vec::new(),
             udp_peers: Vec::new(),
             unix_folder: String::new(),
+            keys: Vec::new(),
             names: Names::default(),
         }
     }
@@ -180,6 +187,18 @@ impl Hosts {
     /// [`UdpPeer`](crate::addr::UdpPeer).
     pub fn udp_peers(&self) -> &[IpAddr] {
         &self.udp_peers
+    }
+
+    /// The public keys of the nodes that have some, each node's in the order of its line (SPEC
+    /// PRP-HOSTS-19).
+    pub fn node_keys(&self) -> BTreeMap<u16, Vec<NodeKey>> {
+        let mut nodes: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (entry, key) in &self.keys {
+            if let Some(entry) = self.stored_entries.get(*entry as usize) {
+                nodes.entry(entry.node.number()).or_default().push(*key);
+            }
+        }
+        nodes
     }
 
     /// The folder of the Unix sockets by which nodes of this machine are reached, if any are.
@@ -249,6 +268,7 @@ impl Hosts {
             + self.tags.capacity() * size_of::<Tag>()
             + self.udp_peers.capacity() * size_of::<IpAddr>()
             + self.unix_folder.capacity()
+            + self.keys.capacity() * size_of::<(u32, NodeKey)>()
             + self.names.heap_size()
     }
 
@@ -294,6 +314,7 @@ impl Hosts {
         self.tags.shrink_to_fit();
         self.udp_peers.shrink_to_fit();
         self.unix_folder.shrink_to_fit();
+        self.keys.shrink_to_fit();
         self.names.shrink();
     }
 }

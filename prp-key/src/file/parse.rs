@@ -9,7 +9,7 @@ use core::error::Error;
 use core::fmt::{self, Display, Formatter};
 
 use crate::mode::Mode;
-use crate::secret::Secret;
+use crate::secret::{Secret, SecretError};
 
 use super::{Key, KeyFile, MAX_KEYS};
 
@@ -40,6 +40,13 @@ impl ParseError {
     }
 }
 
+impl ParseError {
+    /// A mistake of the whole file, which has `lines`.
+    pub(crate) fn of_file(lines: usize, text: &str) -> Self {
+        Self { line: lines + 1, column: 1, text: text.to_owned() }
+    }
+}
+
 impl Display for ParseError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.line, self.column, self.text)
@@ -49,12 +56,12 @@ impl Display for ParseError {
 impl Error for ParseError {}
 
 /// A word and its column.
-type Word<'a> = (usize, &'a str);
+pub(crate) type Word<'a> = (usize, &'a str);
 
 /// The words of one line, and where they are.
-struct Line<'a> {
+pub(crate) struct Line<'a> {
     number: usize,
-    words: Vec<Word<'a>>,
+    pub(crate) words: Vec<Word<'a>>,
     /// The column behind the last word.
     end: usize,
 }
@@ -73,7 +80,7 @@ impl<'a> Line<'a> {
         Self { number, words, end: text.chars().count() + 1 }
     }
 
-    fn error(&self, column: usize, text: impl Into<String>) -> ParseError {
+    pub(crate) fn error(&self, column: usize, text: impl Into<String>) -> ParseError {
         ParseError { line: self.number, column, text: text.into() }
     }
 
@@ -96,8 +103,15 @@ impl<'a> Line<'a> {
         number.ok_or_else(|| self.error(column, format!("expected {expected}")))
     }
 
+    /// The secret that is the word `index`.
+    pub(crate) fn secret(&self, index: usize) -> Result<Secret, ParseError> {
+        let (column, word) = self.word(index, "a secret of 64 hexadecimal digits")?;
+        // No word of a file is quoted: this one may be most of a secret.
+        word.parse().map_err(|e: SecretError| self.error(column, e.to_string()))
+    }
+
     /// That there are no words from `index` on.
-    fn end(&self, index: usize) -> Result<(), ParseError> {
+    pub(crate) fn end(&self, index: usize) -> Result<(), ParseError> {
         match self.words.get(index) {
             None => Ok(()),
             Some(&(column, _)) => Err(self.error(column, "expected the line's end")),
@@ -146,11 +160,7 @@ impl Draft {
 
     fn key(&mut self, line: &Line<'_>) -> Result<(), ParseError> {
         let id = line.number(1, "the id of a key", u16::MAX)?;
-        let (column, word) = line.word(2, "a secret of 64 hexadecimal digits")?;
-        let secret: Secret = word.parse().map_err(|e: crate::SecretError| {
-            // No word of a file is quoted: this one may be most of a secret.
-            line.error(column, e.to_string())
-        })?;
+        let secret = line.secret(2)?;
         let is_used = line.words.len() > 3;
         if is_used {
             let (column, word) = line.words[3];
@@ -176,7 +186,7 @@ impl Draft {
     }
 
     fn finish(mut self, last: usize) -> Result<KeyFile, ParseError> {
-        let of_file = |text: &str| ParseError { line: last + 1, column: 1, text: text.to_owned() };
+        let of_file = |text| ParseError::of_file(last, text);
         if self.keys.is_empty() {
             return Err(of_file("expected a key: `prp key new` makes one"));
         }
@@ -188,15 +198,28 @@ impl Draft {
 }
 
 pub(super) fn file(text: &[u8]) -> Result<KeyFile, ParseError> {
-    let of_file = |text: &str| ParseError { line: 1, column: 1, text: text.to_owned() };
+    let mut draft = Draft::default();
+    let last = each_line(text, |line| draft.take(line))?;
+    draft.finish(last)
+}
+
+/// Has `take` read the lines of a file of keys; how many there are.
+///
+/// # Errors
+/// It is too long or no text, or what `take` says.
+pub(crate) fn each_line(
+    text: &[u8],
+    mut take: impl FnMut(&Line<'_>) -> Result<(), ParseError>,
+) -> Result<usize, ParseError> {
     if text.len() > MAX_BYTES {
-        return Err(of_file("a key file has at most 4 MiB"));
+        return Err(ParseError::of_file(0, "a key file has at most 4 MiB"));
     }
-    let text = str::from_utf8(text).map_err(|_| of_file("expected text in UTF-8"))?;
-    let (mut draft, mut last) = (Draft::default(), 0);
+    let text =
+        str::from_utf8(text).map_err(|_| ParseError::of_file(0, "expected text in UTF-8"))?;
+    let mut last = 0;
     for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
-        draft.take(&Line::new(number, line))?;
+        take(&Line::new(number, line))?;
         last = number;
     }
-    draft.finish(last)
+    Ok(last)
 }

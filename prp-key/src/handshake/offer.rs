@@ -23,14 +23,16 @@ const LENGTH: u8 = VALUE_BYTES as u8;
 /// Bytes of a block of options without any.
 const BLOCK_BYTES: usize = 20;
 
-/// The version of the handshake.
-const VERSION: u8 = 1;
+/// The version of the handshake without node keys, and with (PRP-KEY-22).
+const VERSIONS: [u8; 2] = [1, 2];
 
 /// What an end says of its protection.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Offer {
     /// In a request the least that the sender takes, in an answer the one that is agreed.
     pub(super) mode: Mode,
+    /// Node keys vouch for it as well.
+    pub(super) with_nodes: bool,
     pub(super) key_id: u16,
     /// The public key of the process.
     pub(super) share: [u8; SHARE_BYTES],
@@ -41,7 +43,8 @@ impl Offer {
     /// Adds it to `block` as the last option, with the tag that `sign` makes of the rest.
     pub(super) fn append(&self, block: &mut Vec<u8>, sign: impl FnOnce(&[u8]) -> Tag) {
         assert!(block.len() >= BLOCK_BYTES, "{} bytes are no block of options", block.len());
-        block.extend([OPTION_TYPE, LENGTH, VERSION, self.mode.wire()]);
+        let version = VERSIONS[usize::from(self.with_nodes)];
+        block.extend([OPTION_TYPE, LENGTH, version, self.mode.wire()]);
         block.extend(self.key_id.to_be_bytes());
         block.extend(self.share);
         block.extend(self.nonce);
@@ -63,12 +66,13 @@ impl Offer {
         if fixed.len() < BLOCK_BYTES {
             return Err(Refusal::Unsigned);
         }
-        let mode = Mode::from_wire(*mode).filter(|_| *version == VERSION);
+        let mode = Mode::from_wire(*mode).filter(|_| VERSIONS.contains(version));
         let (key_id, rest) = id.split_first_chunk().ok_or(Refusal::Unsigned)?;
         let (share, rest) = rest.split_first_chunk().ok_or(Refusal::Unsigned)?;
         let nonce = rest.first_chunk().ok_or(Refusal::Unsigned)?;
         let offer = Self {
             mode: mode.ok_or(Refusal::Unsigned)?,
+            with_nodes: *version == VERSIONS[1],
             key_id: u16::from_be_bytes(*key_id),
             share: *share,
             nonce: *nonce,

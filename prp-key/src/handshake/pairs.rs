@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
+use crate::keyring::KeyName;
 use crate::secret::Secret;
 
 use super::SHARE_BYTES;
@@ -10,24 +11,25 @@ use super::SHARE_BYTES;
 /// longest is forgotten, and costs public-key work when it comes again.
 pub const MAX_PAIRS: usize = 4096;
 
-/// Secrets by the id of the cluster's key and the public key of the other process.
+/// Secrets by the key that vouches for the other process, and its public key.
 #[derive(Default)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Pairs {
-    secrets: BTreeMap<(u16, [u8; SHARE_BYTES]), (Secret, u64)>,
+    secrets: BTreeMap<(KeyName, [u8; SHARE_BYTES]), (Secret, u64)>,
     /// How often any was used.
     uses: u64,
 }
 
 impl Pairs {
-    pub(super) fn find(&self, key_id: u16, share: &[u8; SHARE_BYTES]) -> Option<Secret> {
-        self.secrets.get(&(key_id, *share)).map(|(secret, _)| secret.clone())
+    pub(super) fn find(&self, key: KeyName, share: &[u8; SHARE_BYTES]) -> Option<Secret> {
+        self.secrets.get(&(key, *share)).map(|(secret, _)| secret.clone())
     }
 
     /// Notes that the secret of a pair was used.
-    pub(super) fn note(&mut self, key_id: u16, share: &[u8; SHARE_BYTES], secret: &Secret) {
+    pub(super) fn note(&mut self, key: KeyName, share: &[u8; SHARE_BYTES], secret: &Secret) {
         self.uses += 1;
         let entry = (secret.clone(), self.uses);
-        self.secrets.insert((key_id, *share), entry);
+        self.secrets.insert((key, *share), entry);
         if self.secrets.len() > MAX_PAIRS {
             let oldest = self.secrets.iter().min_by_key(|(_, (_, used))| *used);
             if let Some(place) = oldest.map(|(place, _)| *place) {

@@ -1,3 +1,5 @@
+mod nodes;
+
 use std::borrow::ToOwned;
 
 use super::*;
@@ -168,8 +170,9 @@ fn finish__refuses_a_weaker_mode_also_of_a_member() {
     let (mut a, b) = (member(&file(Mode::Seal), 1), member(&file(Mode::Sign), 2));
     let (mut request, mut answer) = (options(11), options(12));
     let asked = a.ask(&UP, Nonce::new([3; 16]), &mut request);
-    let offer = Offer { mode: Mode::Sign, key_id: 5, share: b.share, nonce: [4; 16] };
-    let key = b.keyring.used();
+    let (share, nonce) = (b.share, [4; 16]);
+    let offer = Offer { mode: Mode::Sign, with_nodes: false, key_id: 5, share, nonce };
+    let key = b.keyring.used(1);
     offer.append(&mut answer, |unsigned| {
         schedule::code(&key.answer, &[&UP, &request, &DOWN, unsigned])
     });
@@ -296,8 +299,9 @@ fn rotation__of_the_cluster_s_secret_in_any_order_of_nodes() {
 fn answer__a_public_key_that_contributes_nothing_is_refused() {
     let (a, mut b) = (member(&file(Mode::Seal), 1), member(&file(Mode::Seal), 2));
     let mut request = options(11);
-    let offer = Offer { mode: Mode::Seal, key_id: 5, share: [0; 32], nonce: [3; 16] };
-    let key = a.keyring.used();
+    let (share, nonce) = ([0; 32], [3; 16]);
+    let offer = Offer { mode: Mode::Seal, with_nodes: false, key_id: 5, share, nonce };
+    let key = a.keyring.used(2);
     offer.append(&mut request, |unsigned| schedule::code(&key.request, &[&UP, unsigned]));
     let found = b.answer((&UP, &request), Nonce::new([4; 16]), (&DOWN, &mut options(12)), || true);
     assert_eq!(found.err(), Some(Refusal::BadTag));
@@ -306,18 +310,22 @@ fn answer__a_public_key_that_contributes_nothing_is_refused() {
 #[test]
 fn pairs__the_ones_unused_for_longest_are_forgotten() {
     let mut pairs = Pairs::default();
+    let [one, two] = [5, 6].map(|id| {
+        let file = KeyFile::new(Mode::Seal, id, Secret::new([7; 32]));
+        Keyring::new(&file).used(2).name()
+    });
     let share = |i: usize| {
         let mut share = [0; SHARE_BYTES];
         share[..8].copy_from_slice(&i.to_be_bytes());
         share
     };
     for i in 0..MAX_PAIRS + 10 {
-        pairs.note(1, &share(i), &Secret::new([1; 32]));
-        pairs.note(1, &share(0), &Secret::new([1; 32]));
+        pairs.note(one, &share(i), &Secret::new([1; 32]));
+        pairs.note(one, &share(0), &Secret::new([1; 32]));
     }
     assert_eq!(pairs.len(), MAX_PAIRS);
-    assert!(pairs.find(1, &share(0)).is_some() && pairs.find(1, &share(1)).is_none());
-    assert!(pairs.find(2, &share(0)).is_none(), "another secret of the cluster");
+    assert!(pairs.find(one, &share(0)).is_some() && pairs.find(one, &share(1)).is_none());
+    assert!(pairs.find(two, &share(0)).is_none(), "another secret of the cluster");
 }
 
 /// A secret that has changed under its id: nothing of the old one is used any more.

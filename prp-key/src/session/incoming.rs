@@ -16,6 +16,7 @@ use super::replay::{ReplayWindow, WINDOW};
 ///
 /// It has the key of the present epoch, that of the one before for frames that were overtaken, and
 /// that of the next one from the first frame on that claims to be of it.
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Incoming<C> {
     /// The number of the present epoch.
     number: u32,
@@ -28,6 +29,7 @@ pub(super) struct Incoming<C> {
 }
 
 /// The key of an epoch, and which of its frames have come.
+#[cfg_attr(feature = "testing", derive(Clone))]
 struct Epoch<C> {
     cipher: C,
     window: ReplayWindow,
@@ -108,6 +110,15 @@ impl<C> Incoming<C> {
     /// One more than the newest frame of this epoch that has come.
     pub(super) const fn reached(&self) -> u32 {
         self.present.window.reached()
+    }
+}
+
+#[cfg(feature = "testing")]
+impl<C> core::hash::Hash for Incoming<C> {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        let previous = self.previous.as_ref().map(|previous| &previous.window);
+        (self.number, &self.present.window, previous).hash(state);
+        (self.next.is_some(), self.following.bytes()).hash(state);
     }
 }
 

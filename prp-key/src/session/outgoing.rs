@@ -10,6 +10,7 @@ use super::Exhausted;
 use super::counter::{Counter, INDICES};
 
 /// The keys and the counter of frames to send.
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Outgoing<C> {
     /// Of the next frame.
     next: Counter,
@@ -53,6 +54,13 @@ impl<C> Outgoing<C> {
     /// How many frames were sent in this epoch.
     pub(super) const fn sent(&self) -> u32 {
         self.next.index
+    }
+}
+
+#[cfg(feature = "testing")]
+impl<C> core::hash::Hash for Outgoing<C> {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        (self.next.epoch, self.next.index, self.following.bytes()).hash(state);
     }
 }
 

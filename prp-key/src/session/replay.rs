@@ -9,6 +9,7 @@ pub(super) const WINDOW: u32 = (WORDS as u32 - 1) * u64::BITS;
 
 /// The frames of an epoch that have come, up to [`WINDOW`] behind the newest.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "testing", derive(Hash))]
 pub(super) struct ReplayWindow {
     /// One more than the newest one.
     reached: u32,

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
 use prp_key::{
-    Aes128Gcm, Asked, HEADER_BYTES, Keyring, Member, Mode, Nonce, OPTION_BYTES, Refusal, Session,
-    wish,
+    Aes128Gcm, Asked, HEADER_BYTES, KeyName, Keyring, Member, Mode, Nonce, OPTION_BYTES, Refusal,
+    Session, wish,
 };
 
 use super::Connection;
@@ -23,6 +23,7 @@ type Header = [u8; HEADER_BYTES];
 
 /// A connection with a node that the key file asks to protect, or that asks for it.
 #[derive(Debug)]
+#[cfg_attr(any(test, feature = "testing"), derive(Clone))]
 pub(crate) struct Protection {
     /// For resets, which the cluster's key signs.
     pub(crate) keyring: Arc<Keyring>,
@@ -86,9 +87,9 @@ impl Protection {
         self.answer.as_ref().filter(|(asked, _)| *asked == id).map(|(_, block)| &block[..])
     }
 
-    /// The id of the key that this end asks with.
-    pub(crate) fn asked_key(&self) -> Option<u16> {
-        self.request().and_then(wish).map(|(_, id)| id)
+    /// The key that this end asks with.
+    pub(crate) fn asked_key(&self) -> Option<KeyName> {
+        self.asked.as_ref().map(Asked::key)
     }
 
     /// Has keys renewed that are old (SPEC PRP-KEY-18). Something is about to be sent.
@@ -119,17 +120,23 @@ impl Protection {
     }
 }
 
-/// A checker that takes one endpoint along several paths has none with a key: no counter of a frame
-/// may come twice.
+/// Only checkers copy connections: no counter of a frame may come twice.
+#[cfg(not(any(test, feature = "testing")))]
 impl Clone for Protection {
     fn clone(&self) -> Self {
         unreachable!("a connection with a key is not copied")
     }
 }
 
-/// A checker has none of these, so they decide nothing that it compares.
+/// What decides what it does next. Only checkers ask.
 impl Hash for Protection {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
+    fn hash<H: Hasher>(&self, _state: &mut H) {
+        #[cfg(any(test, feature = "testing"))]
+        {
+            (self.nonce, &self.asked, &self.asked_before, &self.answer).hash(_state);
+            (&self.session, self.renewed).hash(_state);
+        }
+    }
 }
 
 impl Connection {
@@ -145,21 +152,21 @@ impl Connection {
         protection.is_some_and(|keyed| keyed.has_session() || !keyed.may_be_off())
     }
 
-    /// Asks with the cluster's key, and with its secret `id` if it is not to be the one in use. An
-    /// end that seems classic asks without.
+    /// Asks with the cluster's key, and with that called `name` if it is not to be the one in use.
+    /// An end that seems classic asks without.
     pub(crate) fn ask_with_key(
         &mut self,
         member: &Member<Aes128Gcm>,
-        id: Option<u16>,
+        name: Option<KeyName>,
         mut protection: Box<Protection>,
     ) {
         let Some(offer) = self.own_request() else { return };
         let mut block = offer.emit().to_vec();
         let header = self.outside_bits(Flags::CREQ, self.first, block.len() + OPTION_BYTES);
         let nonce = protection.nonce;
-        protection.asked = match id {
+        protection.asked = match name {
             None => Some(member.ask(&header, nonce, &mut block)),
-            Some(id) => member.ask_with(id, &header, nonce, &mut block),
+            Some(name) => member.ask_with(name, &header, nonce, &mut block),
         };
         self.protection = Some(protection);
     }

@@ -26,6 +26,7 @@ const PAIRS_PER_SECOND: u32 = 1000;
 
 /// A process that has the cluster's key.
 #[derive(Debug)]
+#[cfg_attr(any(test, feature = "testing"), derive(Clone))]
 pub(super) struct Security {
     member: Member<Aes128Gcm>,
     keyring: Arc<Keyring>,
@@ -42,14 +43,6 @@ impl Security {
 
     fn least(&self, node: NodeId) -> Mode {
         self.keyring.least(node.number())
-    }
-}
-
-/// A checker that takes one endpoint along several paths has none with a key: no counter of a frame
-/// may come twice.
-impl Clone for Security {
-    fn clone(&self) -> Self {
-        unreachable!("an endpoint with a key is not copied")
     }
 }
 
@@ -134,7 +127,7 @@ impl Endpoint {
                 Mode::Sign | Mode::Seal => {
                     let checked =
                         security.member.check_request(frame.packet_header(), frame.payload);
-                    checked.map(|()| true).map_err(DropReason::from)
+                    checked.map(|_| true).map_err(DropReason::from)
                 }
             },
         };
@@ -190,9 +183,12 @@ impl Endpoint {
             return Err(DropReason::BadState);
         };
         let Security { member, pairs, keyring, .. } = security;
-        let theirs = wish(frame.payload).map(|(_, id)| id);
         let ours = conn.protection.as_deref().and_then(Protection::asked_key);
-        if conn.state == State::ConnWait && theirs != ours {
+        let of_theirs = || member.check_request(frame.packet_header(), frame.payload).ok();
+        if conn.state == State::ConnWait
+            && let theirs = of_theirs()
+            && theirs != ours
+        {
             // Both must have the same secret: that of the lower address.
             if conn.local < conn.remote {
                 conn.pending.accept = false;

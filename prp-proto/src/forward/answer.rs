@@ -46,8 +46,15 @@ pub fn answer(
     if transport.dst_port != Port::CONTROL {
         return None;
     }
-    // An echo is answered in any case; the answer is signed if it is (PRP-KEY-13).
-    let frame = &forwarder.authenticate(frame).unwrap_or(*frame);
+    // An echo is answered in any case; the answer is signed if it is (PRP-KEY-13). Node keys of two
+    // others cannot be checked here: that an echo goes too far or is too big ends nothing, and that
+    // there is no route could end a request (PRP-KEY-24).
+    let is_harmless = matches!(dropped, Some(ForwardDrop::HopLimit | ForwardDrop::TooBig));
+    let frame = &match forwarder.authenticate(frame) {
+        Ok(frame) => frame,
+        Err(_) if is_harmless && frame.names_node_keys() => frame.opened(frame.payload),
+        Err(_) => *frame,
+    };
     let asked = NodeBlock::of(frame).filter(|block| block.kind == NodeKind::Echo)?;
     let kind = match dropped {
         None => NodeKind::EchoReply,

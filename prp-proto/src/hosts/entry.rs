@@ -6,6 +6,7 @@ use core::num::NonZeroU16;
 
 use super::{Hosts, Tag};
 use crate::addr::{LinkAddr, MacAddr, NodeId, UdpPeer};
+use crate::key::NodeKey;
 
 /// A node's line as stored. Its hops and names reach up to where the next entry's begin.
 #[derive(Copy, Clone)]
@@ -106,6 +107,14 @@ impl<'a> Entry<'a> {
         self.stored().mtu.map(|mtu| u32::from(mtu.get()))
     }
 
+    /// Its public keys, in the order of the line (SPEC PRP-HOSTS-19).
+    pub fn keys(self) -> impl ExactSizeIterator<Item = NodeKey> + 'a {
+        let (keys, entry) = (&self.hosts.keys, self.entry as u32);
+        let first = keys.partition_point(|(of, _)| *of < entry);
+        let end = keys.partition_point(|(of, _)| *of <= entry);
+        keys[first..end].iter().map(|(_, key)| *key)
+    }
+
     /// The routes to it, in the order of the line.
     pub fn hops(self) -> impl ExactSizeIterator<Item = Hop<'a>> + 'a {
         let Self { hosts, entry } = self;
@@ -156,6 +165,7 @@ impl PartialEq for Entry<'_> {
             && self.mtu() == other.mtu()
             && self.hops().eq(other.hops())
             && self.names().eq(other.names())
+            && self.keys().eq(other.keys())
     }
 }
 

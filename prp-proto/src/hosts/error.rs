@@ -7,6 +7,7 @@ use core::fmt::{self, Write};
 
 use super::{MAX_FILE, MAX_HOPS, MAX_NAME, MAX_UNIX_FOLDER, MIN_MTU};
 use crate::addr::{NodeId, UDP_PORTS};
+use crate::key::MAX_NODE_KEYS;
 
 /// How many mistakes are described; the rest are counted. More than a screenful helps no reader.
 const MAX_DESCRIBED: usize = 20;
@@ -115,6 +116,15 @@ pub enum HostsErrorKind {
     OptionAgain,
     /// `mtu=` is out of range or no number.
     Mtu,
+    /// `key=` is no public key.
+    NodeKey,
+    /// `key=` is given more than twice on one line.
+    TooManyKeys,
+    /// `key=` is given twice, be it on different lines.
+    KeyAgain {
+        /// The first line that has it.
+        first: u32,
+    },
     /// A directive is given twice.
     DirectiveAgain {
         /// Its first line.
@@ -187,9 +197,12 @@ impl fmt::Display for HostsErrorKind {
             Self::NameLength => return write!(f, "a name of at most {MAX_NAME} bytes"),
             Self::NameReserved => "a name other than `self` and `localhost`",
             Self::NameAgain { .. } => "a name that is not taken",
-            Self::OptionName => "a known option: `mtu=N`",
+            Self::OptionName => "a known option: `mtu=N` or `key=KEY`",
             Self::OptionAgain => "each option once",
             Self::Mtu => return write!(f, "an mtu from {MIN_MTU} to 65535"),
+            Self::NodeKey => "a public key of 64 hexadecimal digits",
+            Self::TooManyKeys => return write!(f, "at most {MAX_NODE_KEYS} keys of a node"),
+            Self::KeyAgain { .. } => "each key once",
             Self::DirectiveAgain { .. } => "each directive once",
             Self::LineEnd => "the end of the line",
             Self::Ethertype => "an ethertype such as 0x88b5",
@@ -232,6 +245,9 @@ impl HostsErrorKind {
             Self::NameHyphen => "; commands would read it as an option",
             Self::NameReserved => "; both always mean the local node",
             Self::NameAgain { first } => return write!(f, "; line {first} has it"),
+            Self::KeyAgain { first } => {
+                return write!(f, "; line {first} has it, and a key is one node's");
+            }
             Self::DirectiveAgain { first } => return write!(f, "; the first is on line {first}"),
             Self::EthertypeUsed { whose } => return write!(f, "; it is {whose}"),
             Self::ViaLoop => "; give one of them an address of its own",

@@ -6,6 +6,7 @@ use core::num::NonZeroU16;
 use super::error::HostsErrorKind;
 use super::{MAX_NAME, MAX_UNIX_FOLDER, MIN_MTU, UDP_DEVICE, UNIX_DEVICE, is_local_name};
 use crate::addr::{MacAddr, NodeId, UDP_PORTS};
+use crate::key::NodeKey;
 use crate::wire::UDP_PORT;
 
 /// The longest device name of Linux: `IFNAMSIZ` without the final zero.
@@ -112,6 +113,11 @@ pub(super) fn priority(word: &str) -> Result<u8, HostsErrorKind> {
 /// The value of the `mtu` option (SPEC PRP-HOSTS-8).
 pub(super) fn mtu(word: &str) -> Result<NonZeroU16, HostsErrorKind> {
     decimal(word).filter(|&mtu| mtu >= MIN_MTU).and_then(NonZeroU16::new).ok_or(HostsErrorKind::Mtu)
+}
+
+/// The value of the `key` option (SPEC PRP-HOSTS-19).
+pub(super) fn node_key(word: &str) -> Result<NodeKey, HostsErrorKind> {
+    word.parse().map_err(|_| HostsErrorKind::NodeKey)
 }
 
 /// SPEC PRP-HOSTS-10.

@@ -1,5 +1,6 @@
 //! From text to [`Hosts`]: line by line, then what only the whole file can tell.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
@@ -14,6 +15,7 @@ use super::lexer::{Word, Words, column, lines};
 use super::tag::segment_name;
 use super::{Hosts, MAX_FILE, MAX_HOPS, StoredHop, StoredTarget, Tag, fields};
 use crate::addr::{NodeId, UDP_PORTS, UdpPeer};
+use crate::key::{MAX_NODE_KEYS, NodeKey};
 
 /// A line given up: what was wrong with it has been noted.
 struct LineRejected;
@@ -38,6 +40,8 @@ struct Parser {
     udp_peers: HashTable<u16>,
     /// The line that names the folder of Unix sockets first.
     unix_line: u32,
+    /// The line that has each key of a node first.
+    key_lines: BTreeMap<NodeKey, u32>,
     self_line: Option<Directive>,
     ethertype_line: Option<Directive>,
     /// A line that might have been any node's was not understood. Then a node without a line is no
@@ -276,7 +280,7 @@ impl Parser {
 
     /// `{NAME | OPTION}` to the end of the line; a wrong one does not hide the next.
     fn labels(&mut self, entry: Option<usize>, words: &mut Words<'_>) -> Result<(), LineRejected> {
-        let mut mtu = None;
+        let (mut mtu, mut keys) = (None, Vec::new());
         loop {
             let word = words.next();
             if word.is_end() {
@@ -285,6 +289,7 @@ impl Parser {
             let read = match word.text.split_once('=') {
                 Some(("mtu", _)) if mtu.is_some() => Err(HostsErrorKind::OptionAgain),
                 Some(("mtu", value)) => fields::mtu(value).map(|value| mtu = Some(value)),
+                Some(("key", value)) => self.key(value, keys.len()).map(|key| keys.push(key)),
                 Some(("vlan" | "priority", _)) => Err(HostsErrorKind::LateTag),
                 Some(_) => Err(HostsErrorKind::OptionName),
                 None => fields::name(word.text).and_then(|name| self.name(entry, name)),
@@ -301,8 +306,22 @@ impl Parser {
         }
         if let Some(entry) = entry {
             self.hosts.stored_entries[entry].mtu = mtu;
+            self.hosts.keys.extend(keys.into_iter().map(|key| (entry as u32, key)));
         }
         Ok(())
+    }
+
+    /// The key of a node whose line has `known` of them already.
+    fn key(&mut self, word: &str, known: usize) -> Result<NodeKey, HostsErrorKind> {
+        let key = fields::node_key(word)?;
+        if known == MAX_NODE_KEYS {
+            return Err(HostsErrorKind::TooManyKeys);
+        }
+        if let Some(&first) = self.key_lines.get(&key) {
+            return Err(HostsErrorKind::KeyAgain { first });
+        }
+        self.key_lines.insert(key, self.line);
+        Ok(key)
     }
 
     fn name(&mut self, entry: Option<usize>, name: &str) -> Result<(), HostsErrorKind> {

@@ -49,6 +49,7 @@ impl fmt::Display for Entry<'_> {
         for (i, name) in self.names().enumerate() {
             write!(f, "{}{name}", if i == 0 { "  " } else { " " })?;
         }
-        self.mtu().map_or(Ok(()), |mtu| write!(f, "  mtu={mtu}"))
+        self.mtu().map_or(Ok(()), |mtu| write!(f, "  mtu={mtu}"))?;
+        self.keys().try_for_each(|key| write!(f, "  key={key}"))
     }
 }

@@ -1,5 +1,7 @@
+use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use alloc::{format, vec};
 use core::fmt::Write;
 
 use super::{Entry, HopTarget, Hosts, LocalNodeError, Tag, interface_name, is_local_name};
@@ -97,11 +99,50 @@ fn parse__equality_is_about_what_the_file_says() {
         "1 02:00:00:00:00:02 eth0 a",
         "1 02:00:00:00:00:01 eth0 metric 1 a",
         "1 02:00:00:00:00:01 eth0 a mtu=1500",
+        "1 02:00:00:00:00:01 eth0 a key=8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a",
         "2 02:00:00:00:00:01 eth0 a",
         "self 1\n1 02:00:00:00:00:01 eth0 a",
         "ethertype 0x88b6\n1 02:00:00:00:00:01 eth0 a",
     ] {
         assert_ne!(parse(other), hosts, "{other:?}");
+    }
+}
+
+//= PRP-HOSTS-19, type=test
+#[test]
+fn parse__keys_of_nodes() {
+    let [one, two, three] = ["1", "a2", "f3"].map(|digits| format!("{digits:0>64}"));
+    let text = format!(
+        "1 02:00:00:00:00:01 eth0 key={one} alpha key={two} mtu=1500\n\
+         2 02:00:00:00:00:02 eth0\n3 via 1 key={}\n",
+        three.to_uppercase()
+    );
+    let hosts = parse(&text);
+    let keys: Vec<Vec<_>> =
+        hosts.entries().map(|entry| entry.keys().map(|key| key.to_string()).collect()).collect();
+    assert_eq!(keys, [vec![one.clone(), two.clone()], vec![], vec![three.clone()]]);
+    let of_nodes = hosts.node_keys();
+    assert_eq!(of_nodes.keys().copied().collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(of_nodes[&1].len(), 2);
+    let printed = hosts.to_string();
+    assert!(printed.contains(&format!("alpha  mtu=1500  key={one}  key={two}\n")), "{printed}");
+    assert_eq!(parse(&printed), hosts);
+
+    let mistakes = [
+        ("1 via 2 key=12\n2 02:00:00:00:00:02 eth0".to_owned(), "1:9: expected a public key"),
+        (format!("2 02:00:00:00:00:02 eth0 key={one} key={one}"), "1:96: expected each key once"),
+        (
+            format!("1 via 2 key={one}\n2 02:00:00:00:00:02 eth0 key={one}"),
+            "2:26: expected each key once",
+        ),
+        (
+            format!("2 02:00:00:00:00:02 eth0 key={one} key={two} key={three}"),
+            "1:165: expected at most 2 keys",
+        ),
+    ];
+    for (text, says) in mistakes {
+        let errors = Hosts::parse(text.as_bytes()).unwrap_err().to_string();
+        assert!(errors.contains(says), "{errors}");
     }
 }
 

@@ -163,8 +163,19 @@ impl<'a> Frame<'a> {
 
     /// Returns whether it ends as a frame that a cluster's key has signed does (SPEC PRP-KEY-13).
     pub fn seems_signed(&self) -> bool {
-        let id = self.rest().first_chunk().map(|id| u32::from_be_bytes(*id));
-        self.rest().len() >= TRAILER_BYTES && id.is_some_and(|id| (1..=0xffff).contains(&id))
+        self.signer().is_some()
+    }
+
+    /// Returns whether it ends as a frame that keys of its two nodes have signed (SPEC PRP-KEY-22).
+    pub fn names_node_keys(&self) -> bool {
+        self.signer().is_some_and(|id| id > u32::from(u16::MAX))
+    }
+
+    /// What a frame that is signed says of the key.
+    fn signer(&self) -> Option<u32> {
+        let rest = Some(self.rest()).filter(|rest| rest.len() >= TRAILER_BYTES)?;
+        let id = u32::from_be_bytes(*rest.first_chunk()?);
+        Some(id).filter(|id| *id < 1 << 17 && id & 0xffff != 0)
     }
 
     /// The flags word.

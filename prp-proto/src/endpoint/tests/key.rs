@@ -1,6 +1,7 @@
 //! Two nodes with the cluster's key (SPEC section 14).
 
 mod attack;
+mod nodes;
 mod router;
 
 use alloc::vec;
