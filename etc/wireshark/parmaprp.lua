@@ -399,7 +399,9 @@ end
 local KEY_OPTION, KEY_OPTION_LEN = 1, 68
 
 local function key_option(r, block)
-    block.unknown = r:take("options.key.version", 1) ~= 1 or block.unknown
+    -- Version 2 has keys of nodes (PRP-KEY-22).
+    local version = r:take("options.key.version", 1)
+    block.unknown = version ~= 1 and version ~= 2 or block.unknown
     local mode, id = r:take("options.key.mode", 1), r:take("options.key.id", 2)
     r:take("options.key.public", 32)
     r:take("options.key.nonce", 16)
@@ -724,8 +726,9 @@ local function signed_with(tvb, h)
     local outside = h.for_node or is_set(h.flags, RST)
     if not outside or tvb:len() - at < KEY_TRAILER_LEN then return nil end
     local id = tvb(at, 4):uint()
-    if id == 0 or id > 0xffff then return nil end
-    return id ~= checksum(tvb, h, string.rep("\0", 8)) and id or nil
+    -- Keys of nodes add 2^16 (PRP-KEY-22).
+    if id % 0x10000 == 0 or id > 0x1ffff then return nil end
+    return id ~= checksum(tvb, h, string.rep("\0", 8)) and id % 0x10000 or nil
 end
 
 -- The protection of a frame of a connection, as the answer to its request has agreed on it.
@@ -744,7 +747,7 @@ local function add_key_trailer(tvb, tree, h, info)
         return at
     end
     if info.signed then
-        tree:add(f["key.id"], tvb(at, 4))
+        tree:add(f["key.id"], tvb(at + 2, 2))
     else
         tree:add(f["key.id"], key.id):set_generated()
         tree:add(f["key.epoch"], tvb(at, 1))

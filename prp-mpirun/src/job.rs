@@ -39,8 +39,9 @@ const LEAVE: Duration = Duration::from_secs(2);
 /// handling it takes no time.
 const EVENTS: usize = 256;
 
-/// Names the file with the cluster's key. Ranks that did not know of it would speak without one.
-const KEY_VARIABLE: &str = "PRP_KEY";
+/// Name the files with the cluster's key and the node's. Ranks that did not know of them would speak
+/// without a key.
+const KEY_VARIABLES: [&str; 2] = ["PRP_KEY", "PRP_NODE_KEY"];
 
 /// Exit status of a job whose ranks wait for each other, or that takes too long: as of timeout(1).
 const HUNG: u8 = 124;
@@ -339,8 +340,9 @@ impl Job<'_> {
         let nodes: Vec<_> = self.ranks.iter().map(|r| r.node.to_string()).collect();
         let folder = std::env::current_dir().unwrap_or_default();
         // A node that was reached by ssh has none of our variables.
+        let is_of_key = |name: &OsStr| KEY_VARIABLES.iter().any(|known| name == *known);
         let is_for_ranks =
-            |name: &OsStr| name.as_bytes().starts_with(b"PRP_MPI_") || name == KEY_VARIABLE;
+            |name: &OsStr| name.as_bytes().starts_with(b"PRP_MPI_") || is_of_key(name);
         let ours = std::env::vars_os().filter(|(name, _)| is_for_ranks(name));
         let variables =
             ours.chain(self.arguments.variables.iter().filter_map(|word| variable(word)));

@@ -1,4 +1,6 @@
-//! Reading the cluster's key file.
+//! Reading the cluster's key file, and the node's.
+
+mod node;
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -7,13 +9,16 @@ use std::path::{Path, PathBuf};
 
 use nix::libc::O_NONBLOCK;
 use nix::unistd::geteuid;
-use prp_proto::key::KeyFile;
+use prp_proto::addr::NodeId;
+use prp_proto::key::{KeyFile, Keyring, ParseError};
 use zeroize::Zeroizing;
 
 use crate::environment;
 use crate::explained::Explanation;
-use crate::hosts::FileVersion;
+use crate::hosts::{FileVersion, HostsFile};
 use crate::printable::printable_path;
+
+pub use node::{NODE_PATH, node_path, read_node};
 
 /// Where the key file is unless `PRP_KEY` says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/prpkey";
@@ -33,17 +38,32 @@ pub struct KeyWatch {
     path: PathBuf,
     /// Someone has named it, so that it has to be there.
     is_named: bool,
-    seen: Option<FileVersion>,
+    node_path: PathBuf,
+    seen: Option<Seen>,
+}
+
+/// What keys were put in force from.
+#[derive(Clone, Debug)]
+struct Seen {
+    key: Option<FileVersion>,
+    node_key: Option<FileVersion>,
+    hosts: HostsFile,
+}
+
+impl Seen {
+    fn is_same(&self, other: &Self) -> bool {
+        (self.key, self.node_key) == (other.key, other.node_key) && self.hosts.is_same(&other.hosts)
+    }
 }
 
 impl KeyWatch {
     /// The file that `PRP_KEY` names, or else [`DEFAULT_PATH`], which need not be there. Nothing is
     /// read yet.
     pub fn in_force() -> Self {
-        match environment::path(VARIABLE) {
-            Some(path) => Self { path, is_named: true, seen: None },
-            None => Self { path: DEFAULT_PATH.into(), is_named: is_withheld(), seen: None },
-        }
+        let named = environment::path(VARIABLE);
+        let is_named = named.is_some() || is_withheld();
+        let path = named.unwrap_or_else(|| DEFAULT_PATH.into());
+        Self { path, is_named, node_path: node_path(), seen: None }
     }
 
     /// Returns its path.
@@ -56,8 +76,7 @@ impl KeyWatch {
     /// # Errors
     /// As [`read`]; and `NotFound` if a file was named that is not there. Who gets one must not go
     /// on without a key.
-    pub fn read(&mut self) -> io::Result<Option<KeyFile>> {
-        self.seen = FileVersion::of(&self.path).ok();
+    pub fn read(&self) -> io::Result<Option<KeyFile>> {
         if self.path.as_os_str().is_empty() {
             let fix = "set PRP_KEY to a file, or unset it".to_owned();
             let cause = "the path of the key file is empty".to_owned();
@@ -75,25 +94,62 @@ impl KeyWatch {
         }
     }
 
-    /// Has `apply` put it in force if it has changed since that was last done. If it is gone, what
-    /// was read before stays in force.
+    /// Reads it, and the node's file if `node` has a key in `hosts`: the keys that a process of
+    /// this node has. `None` as for [`read`](Self::read).
     ///
     /// # Errors
-    /// As [`read`], and what `apply` says; the next call tries again. Who has no key yet must not
-    /// go on without one.
-    pub fn read_again(&mut self, apply: impl FnOnce(KeyFile) -> io::Result<()>) -> io::Result<()> {
-        let version = match FileVersion::of(&self.path) {
-            Ok(version) => version,
+    /// As [`read`](Self::read); and there is no private key to those that the node's line has.
+    pub fn keyring(&mut self, hosts: &HostsFile, node: NodeId) -> io::Result<Option<Keyring>> {
+        let seen = self.see(hosts, node);
+        let keys = self.read()?.map(|keys| self.prepare(&keys, hosts, node)).transpose()?;
+        self.seen = Some(seen);
+        Ok(keys)
+    }
+
+    /// Has `apply` put in force what the two files and `hosts` say, if that has changed since it
+    /// was last done. If the key file is gone, what was read before stays in force.
+    ///
+    /// # Errors
+    /// As [`keyring`](Self::keyring), and what `apply` says; the next call tries again. Who has no
+    /// key yet must not go on without one.
+    pub fn follow(
+        &mut self,
+        hosts: &HostsFile,
+        node: NodeId,
+        apply: impl FnOnce(Keyring) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match FileVersion::of(&self.path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
             Err(e) => return Err(unreadable(&self.path, &e)),
-        };
-        if self.seen != Some(version)
-            && let Some(keys) = read(&self.path)?
-        {
-            apply(keys)?;
-            self.seen = Some(version);
+            Ok(_) => (),
+        }
+        let seen = self.see(hosts, node);
+        if self.seen.as_ref().is_some_and(|before| before.is_same(&seen)) {
+            return Ok(());
+        }
+        if let Some(keys) = read(&self.path)? {
+            apply(self.prepare(&keys, hosts, node)?)?;
+            self.seen = Some(seen);
         }
         Ok(())
+    }
+
+    /// The private key file of this node, which only a node with a key needs.
+    pub fn node_path(&self) -> &Path {
+        &self.node_path
+    }
+
+    /// What there is now.
+    fn see(&self, hosts: &HostsFile, node: NodeId) -> Seen {
+        let version = |path| FileVersion::of(path).ok();
+        let is_needed = node::is_needed(hosts.hosts(), node);
+        let node_key = is_needed.then(|| version(&self.node_path)).flatten();
+        Seen { key: version(&self.path), node_key, hosts: hosts.clone() }
+    }
+
+    fn prepare(&self, keys: &KeyFile, hosts: &HostsFile, node: NodeId) -> io::Result<Keyring> {
+        let nodes = node::keys(hosts.hosts(), node, &self.node_path)?;
+        Ok(Keyring::new(keys).with_nodes(nodes))
     }
 }
 
@@ -109,7 +165,17 @@ fn is_withheld() -> bool {
 /// It cannot be read, others can read or change it, or it has a mistake: `InvalidData` or
 /// `PermissionDenied`, with an [`ExplainedError`](crate::ExplainedError) that names the file.
 pub fn read(path: &Path) -> io::Result<Option<KeyFile>> {
-    let named = |e: io::Error| unreadable(path, &e);
+    let Some(text) = open(path, |e| unreadable(path, e))? else { return Ok(None) };
+    KeyFile::parse(&text).map(Some).map_err(|e| parsed(path, &e))
+}
+
+/// The content of the file of keys at `path`, which only its user and a group can read; none if
+/// there is no file.
+fn open(
+    path: &Path,
+    unreadable: impl Fn(&io::Error) -> io::Error,
+) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+    let named = |e: io::Error| unreadable(&e);
     // A pipe without a writer would wait for one.
     let file = match OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path) {
         Ok(file) => file,
@@ -118,10 +184,12 @@ pub fn read(path: &Path) -> io::Result<Option<KeyFile>> {
     };
     let about = file.metadata().map_err(named)?;
     check(path, &about)?;
-    let text = contents(file, about.len()).map_err(named)?;
-    let mistake =
-        |e| io::Error::new(ErrorKind::InvalidData, format!("{}:{e}", printable_path(path)));
-    KeyFile::parse(&text).map(Some).map_err(mistake)
+    contents(file, about.len()).map(Some).map_err(named)
+}
+
+/// The error that the file at `path` has a mistake.
+fn parsed(path: &Path, e: &ParseError) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("{}:{e}", printable_path(path)))
 }
 
 /// The error that there is no file at `path`.

@@ -267,6 +267,8 @@ impl Daemon {
         }
         while let Some((table, requests)) = self.loader.take() {
             self.loaded(table, &requests);
+            // Public keys of nodes are in prphosts.
+            self.key.look(&self.table.file);
             self.loader.read_again(&self.settings, &self.table.devices);
         }
         self.follow_key();
@@ -300,7 +302,7 @@ impl Daemon {
     fn request_reload(&mut self, request: ReloadRequest) {
         if !request.dry_run {
             self.manager.reloading();
-            self.key.look();
+            self.key.look(&self.table.file);
         }
         self.loader.request_reload(request, &self.settings, &self.table.devices);
     }

@@ -189,20 +189,25 @@ impl Engine {
         }
     }
 
-    /// Puts the key file in force as it is now, if it has changed; whether there is a key. Where it
-    /// cannot be read, the keys of before stay.
+    /// Puts the keys in force as the key files and prphosts have them now, if they have changed;
+    /// whether there is a key. Where one cannot be read, the keys of before stay.
     ///
     /// # Errors
     /// There is a file that cannot be read, and no key of before: nothing must begin without one.
     pub(crate) fn follow_key(&self) -> io::Result<bool> {
         // Held until the keys are in force: of two threads with two readings, the later one's stay.
+        let (hosts, node) = (self.hosts.lock().clone(), self.local_node());
         let mut watch = self.key.lock();
-        let followed = watch.as_mut().map_or(Ok(()), |watch| {
-            watch.read_again(|keys| registry::protect(&mut self.lock().endpoint, &keys))
+        let followed = watch.as_mut().zip(hosts).map_or(Ok(()), |(watch, hosts)| {
+            watch.follow(&hosts, node, |ring| registry::protect(&mut self.lock().endpoint, ring))
         });
         drop(watch);
-        let has_key = self.lock().endpoint.keyring().is_some();
-        if has_key { Ok(true) } else { followed.map(|()| false) }
+        if self.has_key() { Ok(true) } else { followed.map(|()| false) }
+    }
+
+    /// Returns whether new connections are protected where the key file says so.
+    fn has_key(&self) -> bool {
+        self.lock().endpoint.keyring().is_some()
     }
 
     /// Puts the routes of `file` in force, unless they are.

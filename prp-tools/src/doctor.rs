@@ -132,14 +132,16 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
         report.notes.iter().map(|n| Finding::of_check(Kind::Prphosts, Severity::Warning, n)),
     );
     let mut rest = router::findings();
-    let key_fault = key::read().err();
+    let file = hosts::load(&path);
+    rest.extend(file.iter().filter_map(key::of_prphosts));
+    let key_fault = key::read().err().or_else(|| file.as_ref().ok().and_then(key::of_node));
     let has_key_fault = key_fault.is_some();
     rest.extend(key_fault);
     if args.latency {
         rest.extend(latency::findings(Path::new(hardware::SYSFS)));
     }
     rest.extend(processes::findings());
-    if let Ok(file) = hosts::load(&path) {
+    if let Ok(file) = file {
         rest.extend(devices::findings(&file, args.latency));
         rest.extend(node_port::findings(&file));
         // Nothing is asked without the key that there is.

@@ -30,6 +30,9 @@ The number of this node, where prphosts does not tell.
 .B PRP_KEY
 The file with the key of the cluster, in place of /etc/prpkey.
 .TP
+.B PRP_NODE_KEY
+The file with the private keys of this node, in place of /etc/prpnodekey.
+.TP
 .B PRP_RUN_DIR
 The folder with the sockets of prp\-routed in place of /run/prp.
 .TP

@@ -1,6 +1,7 @@
 //! `prp key`: the cluster's key file.
 
 mod file;
+mod node;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ const EXAMPLES: &str = "\
   prp key new                      another secret, for a change of keys
   prp key use 2                    once all nodes have the file
   prp key drop 1                   once all nodes use the other
+  prp key node new                 a private key of this node, and its public one for prphosts
 ";
 
 /// Make and change the cluster's key file.
@@ -104,6 +106,17 @@ enum KeyCommand {
         #[arg(value_parser = any::<u16>)]
         id: u16,
     },
+    /// Make and list the private keys of this node, whose public ones are in prphosts.
+    ///
+    /// With them the cluster knows which node speaks, and not only that it is a member. The file
+    /// belongs to root or to its user, and others cannot read it: whoever can speaks as this node.
+    #[command(after_help = help("\
+  prp key node new                 print key=..., for the line of this node in prphosts
+"))]
+    Node {
+        #[command(subcommand)]
+        command: node::NodeCommand,
+    },
 }
 
 fn mode(text: &str) -> Result<Mode, &'static str> {
@@ -143,17 +156,18 @@ pub(crate) fn run(args: &KeyArgs) -> Result<(), Failure> {
             let path = path_or_default(file.as_deref());
             let mut keys = file::read(&path)?;
             keys.use_key(*id).map_err(|e| refused(&path, e))?;
-            file::replace(&path, &keys)?;
+            file::replace(&path, &keys.reveal())?;
             print_line(format!("{}: key {id} is in use", printable_path(&path)))
         }
         KeyCommand::Drop { file, id } => {
             let path = path_or_default(file.as_deref());
             let mut keys = file::read(&path)?;
             if keys.drop_key(*id).map_err(|e| refused(&path, e))? {
-                file::replace(&path, &keys)?;
+                file::replace(&path, &keys.reveal())?;
             }
             print_line(format!("{}: has no key {id} any more", printable_path(&path)))
         }
+        KeyCommand::Node { command } => node::run(command),
     }
 }
 
@@ -173,7 +187,7 @@ fn new(path: &Path, mode: Option<Mode>) -> Result<(), Failure> {
     let fingerprint = secret.fingerprint();
     let Some(mut keys) = file::read_if_there(path)? else {
         let mode = mode.unwrap_or(Mode::Seal);
-        file::create(path, &KeyFile::new(mode, FIRST_ID, secret))?;
+        file::create(path, &KeyFile::new(mode, FIRST_ID, secret).reveal())?;
         print_line(format!("{shown}: key {FIRST_ID} ({fingerprint}) is in use, mode {mode}"))?;
         notice("copy the file to all nodes: those without it are not spoken to");
         return Ok(());
@@ -183,7 +197,7 @@ fn new(path: &Path, mode: Option<Mode>) -> Result<(), Failure> {
         return Err(Failure::new(Code::Usage, text));
     }
     let id = keys.add(secret).map_err(|e| refused(path, e))?;
-    file::replace(path, &keys)?;
+    file::replace(path, &keys.reveal())?;
     let used = keys.used().id();
     print_line(format!("{shown}: key {id} ({fingerprint}) is added; key {used} is in use"))?;
     notice(format!("copy the file to all nodes, and then `prp key use {id}` on each"));

@@ -40,7 +40,7 @@ use udp::UdpProbe;
 
 /// What is wrong with a node that answers only echoes that are not signed.
 pub(crate) const NO_KEY: &str = "answers only without the cluster key: it has none, or another one \
-                                 (`prp key list` on both nodes)";
+                                 (`prp key list` on both nodes), or another key= in prphosts";
 
 /// Where ports for asking begin: above those that are given out automatically.
 const FIRST_PORT: u16 = 61_000;
@@ -136,7 +136,7 @@ impl Prober {
         ours.extend(udp_device);
         ours.extend(unix.as_ref().map(|unix| unix.device));
         let mut forwarder = Forwarder::new(hosts.ethertype(), routes, ours);
-        forwarder.set_keyring(KeyWatch::in_force().read()?.map(|keys| Keyring::new(&keys)));
+        forwarder.set_keyring(KeyWatch::in_force().keyring(&file, local)?);
         // Random: who has recorded the answers to another process must not answer this one.
         let id = RandomState::new().hash_one(std::process::id()) as u32;
         let started = Instant::now();

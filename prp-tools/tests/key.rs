@@ -21,23 +21,34 @@ impl Place {
         self.0.path().join("key")
     }
 
+    fn node_path(&self) -> std::path::PathBuf {
+        self.0.path().join("node")
+    }
+
     /// Code, standard output, standard error of `prp key` with the words and, by the environment,
     /// this file. Neither output has a secret of the file.
     fn run(&self, words: &[&str]) -> (Option<i32>, String, String) {
-        let secrets = secrets(&self.path());
+        let secrets = self.secrets();
         let output = Command::new(env!("CARGO_BIN_EXE_prp"))
             .arg("key")
             .args(words)
             .env("PRP_KEY", self.path())
+            .env("PRP_NODE_KEY", self.node_path())
             .stdin(Stdio::null())
             .output()
             .expect("the program can be run");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
-        for secret in secrets.iter().chain(&self::secrets(&self.path())) {
+        for secret in secrets.iter().chain(&self.secrets()) {
             assert!(!out.contains(secret) && !err.contains(secret), "{words:?}: {out}{err}");
         }
         (output.status.code(), out, err)
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        let mut found = secrets(&self.path());
+        found.extend(secrets(&self.node_path()));
+        found
     }
 
     fn list(&self) -> Value {
@@ -115,6 +126,33 @@ fn rotation__a_secret_is_added_used_and_dropped() {
     assert!(code == Some(1) && err.contains("drop one first"), "{err}");
     assert_eq!(place.ids(), (vec![2, 3, 4], 2));
     assert_eq!(fs::metadata(place.path()).expect("it is there").mode() & 0o777, 0o600);
+}
+
+/// PRP-KEY-20 and 24: what is printed belongs to the private key, of which there are two while one
+/// takes the place of the other.
+#[test]
+fn node__a_private_key_is_made_and_replaced() {
+    let place = Place::new();
+    let (code, out, err) = place.run(&["node", "list"]);
+    assert!(code == Some(1) && out.is_empty() && err.contains("prp key node new"), "{err}");
+    let made = |words: &[&str]| {
+        let (code, out, err) = place.run(words);
+        assert!(code == Some(0) && err.contains("prphosts"), "{out}{err}");
+        out.trim().strip_prefix("key=").expect("as in prphosts").to_owned()
+    };
+    let old = made(&["node", "new"]);
+    assert_eq!(fs::metadata(place.node_path()).expect("it is there").mode() & 0o777, 0o600);
+    assert_eq!(place.run(&["node", "drop", &old]).0, Some(1), "the only one");
+    let new = made(&["node", "new"]);
+    assert_eq!(place.run(&["node", "list"]).1, format!("key={old}\nkey={new}\n"));
+    assert_eq!(place.run(&["node", "new"]).0, Some(1), "no third");
+    for _ in 0..2 {
+        assert_eq!(place.run(&["node", "drop", &old]).0, Some(0));
+    }
+    let (_, out, _) = place.run(&["node", "list", "--json"]);
+    let listed: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(listed["keys"], Value::from(vec![new]));
+    assert_eq!(place.run(&["node", "drop", "12"]).0, Some(2));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use prp_proto::key::{KeyFile, Mode, Secret};
+use prp_proto::key::{KeyFile, Mode, NodeKeyFile, Secret};
 use prp_tests::program;
 use prp_tests::puppet::Puppet;
 use prp_tests::router::Router;
@@ -23,7 +23,10 @@ prp_tests::main! {
         file__is_read_again_where_a_process_only_listens,
         router__what_it_says_is_believed_if_it_has_the_key,
         tools__ask_with_the_key_and_name_who_has_none,
-        dump__says_how_frames_are_protected;
+        dump__says_how_frames_are_protected,
+        nodes__with_keys_know_each_other_and_no_member_is_another,
+        nodes__a_key_is_replaced_under_a_stream,
+        nodes__without_their_private_key_are_told_so;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -327,4 +330,145 @@ fn dump__says_how_frames_are_protected() {
             assert!(row["key_frame"].is_u64(), "{row}");
         }
     }
+}
+
+/// The private key with the number `n`, in a file, and the public one.
+fn node_key(n: u8) -> (TempFile, String) {
+    let keys = NodeKeyFile::new(Secret::new([n; 32]));
+    let public = keys.secrets().map(|secret| secret.key().to_string()).collect();
+    (private(&[n]), public)
+}
+
+/// A file with the private keys of these numbers.
+fn private(numbers: &[u8]) -> TempFile {
+    let mut lines = String::new();
+    for n in numbers {
+        lines += &format!("key {}\n", *Secret::new([*n; 32]).reveal());
+    }
+    let file = TempFile::new(lines);
+    only_for_its_user(file.path());
+    file
+}
+
+/// A pair of nodes, and the text of its prphosts with `keys` behind the lines of nodes 1 and 2.
+struct Nodes {
+    topology: Topology,
+    lines: [String; 2],
+    key: TempFile,
+}
+
+impl Nodes {
+    fn new(over_udp: bool) -> Self {
+        let (topology, hosts) = pair(over_udp);
+        let text = match hosts {
+            Some(hosts) => fs::read_to_string(hosts.path()).expect("it was written"),
+            None => topology.node(1).hosts(),
+        };
+        let line = |number: &str| {
+            let mut lines = text.lines();
+            let line = lines.find(|line| line.split(' ').next() == Some(number));
+            line.expect("a line of each node").trim_end().to_owned()
+        };
+        Self { lines: [line("1"), line("2")], topology, key: key_file(&keys(Mode::Seal)) }
+    }
+
+    fn hosts(&self, keys: [&[&str]; 2]) -> TempFile {
+        let with = |line: &String, keys: &[&str]| {
+            keys.iter().fold(line.clone(), |line, key| format!("{line} key={key}"))
+        };
+        let [one, two] = [0, 1].map(|at| with(&self.lines[at], keys[at]));
+        TempFile::new(format!("{one}\n{two}\n"))
+    }
+
+    /// A puppet on `node` with this prphosts and these private keys.
+    fn process(&self, node: u8, hosts: &TempFile, private: Option<&TempFile>) -> Puppet {
+        let mut command = self.topology.node(node).command("env");
+        command.arg(format!("PRP_HOSTS={}", hosts.path().display()));
+        command.arg(format!("PRP_KEY={}", self.key.path().display()));
+        let none = self.key.path().with_extension("none");
+        let private = private.map_or(&*none, |file| file.path());
+        command.arg(format!("PRP_NODE_KEY={}", private.display()));
+        command.arg(PUPPET);
+        Puppet::run(format!("puppet on node {node}"), command)
+    }
+}
+
+/// PRP-KEY-21 and 22: a member that has the cluster's key, and is on the place of node 1, is not
+/// node 1: neither with the key of another node nor with none.
+fn nodes__with_keys_know_each_other_and_no_member_is_another() {
+    let seed = seed::of("nodes__with_keys_know_each_other_and_no_member_is_another");
+    for over_udp in [false, true] {
+        let nodes = Nodes::new(over_udp);
+        let [(first, one), (second, two), (third, other)] = [1, 2, 3].map(node_key);
+        let hosts = nodes.hosts([&[&one], &[&two]]);
+        let mut server = nodes.process(2, &hosts, Some(&second));
+        let mut client = nodes.process(1, &hosts, Some(&first));
+        connect(&mut client, &mut server, "2:80", "");
+        assert_eq!([client.ok("security s"), server.ok("security s")], ["seal 1"; 2]);
+        exchange(&mut client, &mut server, seed, 4 * MIB, |_| ());
+        assert_eq!(client.fails("connect t 2:81 timeout=5000"), "ConnectionRefused");
+        drop(client);
+        for (forged, private, why) in [
+            (nodes.hosts([&[], &[]]), None, "unsigned"),
+            (nodes.hosts([&[&other], &[&two]]), Some(&third), "bad_tag"),
+        ] {
+            let mut liar = nodes.process(1, &forged, private);
+            let before: u64 = server.ok(format!("drops s {why}")).parse().expect("a number");
+            assert_eq!(liar.fails("connect t 2:80 timeout=1000"), "TimedOut", "{why}");
+            let after: u64 = server.ok(format!("drops s {why}")).parse().expect("a number");
+            assert!(after > before, "{why}");
+        }
+    }
+}
+
+/// PRP-KEY-24: the new key behind the old one, in front of it, and alone; a stream lives on, and
+/// others are made at each step.
+fn nodes__a_key_is_replaced_under_a_stream() {
+    let nodes = Nodes::new(false);
+    let [(_, old), (second, two), (_, new)] = [1, 2, 3].map(node_key);
+    let first = private(&[1, 3]);
+    let stages: [&[&str]; 4] = [&[&old], &[&old, &new], &[&new, &old], &[&new]];
+    let files = [0, 1].map(|_| nodes.hosts([stages[0], &[&two]]));
+    let mut client = nodes.process(1, &files[0], Some(&first));
+    let mut server = nodes.process(2, &files[1], Some(&second));
+    connect(&mut client, &mut server, "2:80", "");
+    for (turn, stage) in stages.iter().enumerate().skip(1) {
+        for (file, is_last) in files.iter().zip([false, true]) {
+            let next = nodes.hosts([stage, &[&two]]);
+            fs::rename(next.path(), file.path()).expect("within one folder");
+            let name = format!("t{turn}{}", u8::from(is_last));
+            client.ok(format!("connect {name} 2:80 timeout=5000"));
+            server.ok(format!("accept l {name}"));
+            assert_eq!(server.ok(format!("security {name}")), "seal 1");
+        }
+    }
+    client.ok(format!("write s {WORDS}"));
+    assert_eq!(server.ok(format!("read s {}", WORDS.len())), WORDS);
+}
+
+/// PRP-KEY-20: programs fail, and the doctor names the file and prphosts.
+fn nodes__without_their_private_key_are_told_so() {
+    let nodes = Nodes::new(false);
+    let [(_, one), (_, two), (third, _)] = [1, 2, 3].map(node_key);
+    let hosts = nodes.hosts([&[&one], &[&two]]);
+    for (private, kind, says) in [
+        (None, "NotFound", "prp key node new"),
+        (Some(&third), "InvalidData", "the line of node 1 in prphosts"),
+    ] {
+        let (found, text) = nodes.process(1, &hosts, private).message("listen l 1:80");
+        assert!(found == kind && text.contains(says), "{found}: {text}");
+    }
+    let mut doctor = nodes.topology.node(1).command("env");
+    doctor.arg(format!("PRP_HOSTS={}", hosts.path().display()));
+    doctor.arg(format!("PRP_KEY={}", nodes.key.path().display()));
+    doctor.arg(format!("PRP_NODE_KEY={}", third.path().display()));
+    doctor.arg(program::prp(ROUTED)).args(["doctor", "--json"]);
+    let (code, out, error) = program::finish(doctor);
+    assert_eq!(code, Some(1), "{out}{error}");
+    let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let findings = report["findings"].as_array().expect("a list");
+    let of_key: Vec<_> = findings.iter().filter(|it| it["kind"] == "node_key").collect();
+    assert!(of_key.len() == 1 && of_key[0]["severity"] == "fault", "{out}");
+    let cause = of_key[0]["cause"].as_str().unwrap_or_default();
+    assert!(cause.contains("the line of node 1 in prphosts"), "{cause}");
 }

@@ -9,8 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use prp_node::KeyWatch;
-use prp_proto::key::{KeyFile, Keyring};
+use prp_node::{HostsFile, KeyWatch};
+use prp_proto::addr::NodeId;
+use prp_proto::key::Keyring;
 use tracing::{info, warn};
 
 use super::Daemon;
@@ -19,7 +20,7 @@ use super::Daemon;
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Other keys; none if the file is again the one in force, or is gone; or what is wrong with it.
-type KeyNews = io::Result<Option<KeyFile>>;
+type KeyNews = io::Result<Option<Keyring>>;
 
 /// The key file, and the thread that looks at it.
 #[derive(Debug)]
@@ -29,8 +30,8 @@ pub(super) struct KeyFollower {
     eventfd: Arc<EventFd>,
     news: Receiver<KeyNews>,
     sender: Sender<KeyNews>,
-    /// Has the thread look at once, and ends it when it is dropped.
-    looks: Option<Sender<()>>,
+    /// Has the thread look at once, by this prphosts from now on; ends it when it is dropped.
+    looks: Option<Sender<HostsFile>>,
     /// Why the file is not in force, where it is not.
     pub(super) problem: Option<String>,
 }
@@ -44,10 +45,10 @@ impl KeyFollower {
         Ok(Self { watch, eventfd, news, sender, looks: None, problem: None })
     }
 
-    /// Reads the file for the first time; the keys, if there are some.
-    pub(super) fn read(&mut self) -> Option<Keyring> {
-        match self.watch.as_mut()?.read() {
-            Ok(keys) => keys.map(|keys| Keyring::new(&keys)),
+    /// Reads the files of `node` for the first time; the keys, if there are some.
+    pub(super) fn read(&mut self, hosts: &HostsFile, node: NodeId) -> Option<Keyring> {
+        match self.watch.as_mut()?.keyring(hosts, node) {
+            Ok(keys) => keys,
             Err(e) => {
                 self.fail(&e);
                 // As not seen: it may be made readable.
@@ -61,16 +62,21 @@ impl KeyFollower {
     ///
     /// # Errors
     /// No thread can be had.
-    pub(super) fn start(&mut self) -> io::Result<()> {
+    pub(super) fn start(&mut self, mut hosts: HostsFile, node: NodeId) -> io::Result<()> {
         let Some(mut watch) = self.watch.take() else { return Ok(()) };
         let (looks, asked) = channel();
         let (sender, eventfd) = (self.sender.clone(), self.eventfd.clone());
         self.looks = Some(looks);
         let follow = move || {
             let mut failed = None;
-            while asked.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Disconnected) {
+            loop {
+                match asked.recv_timeout(INTERVAL) {
+                    Ok(now) => hosts = now,
+                    Err(RecvTimeoutError::Timeout) => (),
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
                 let mut read = None;
-                let outcome = watch.read_again(|keys| {
+                let outcome = watch.follow(&hosts, node, |keys| {
                     read = Some(keys);
                     Ok(())
                 });
@@ -97,10 +103,10 @@ impl KeyFollower {
         })
     }
 
-    /// Has the thread look at the file now.
-    pub(super) fn look(&self) {
+    /// Has the thread look at the files now, by this prphosts.
+    pub(super) fn look(&self, hosts: &HostsFile) {
         if let Some(looks) = &self.looks {
-            let _ = looks.send(());
+            let _ = looks.send(hosts.clone());
         }
     }
 
@@ -124,8 +130,8 @@ impl Daemon {
             match news {
                 Ok(keys) => {
                     self.key.problem = None;
-                    if let Some(keys) = keys {
-                        self.set_keyring(Some(Keyring::new(&keys)));
+                    if keys.is_some() {
+                        self.set_keyring(keys);
                     }
                 }
                 Err(e) => self.key.fail(&e),

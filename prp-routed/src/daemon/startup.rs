@@ -55,7 +55,7 @@ impl Daemon {
         // 5. Threads, and the programs that wait for the router.
         daemon.check_reload();
         daemon.service.start(service)?;
-        daemon.key.start()?;
+        daemon.key.start(daemon.table.file.clone(), daemon.table.routes.local())?;
         check_memory()?;
         if let Some(exporter) = exporter {
             exporter.serve(dir, daemon.table.routes.local())?;
@@ -111,7 +111,7 @@ impl Daemon {
             last_error: None,
             last_error_fix: None,
         };
-        let keyring = daemon.key.read();
+        let keyring = daemon.key.read(&daemon.table.file, node);
         daemon.set_keyring(keyring);
         let devices = daemon.table.devices.clone();
         daemon.open_links(&devices)?;

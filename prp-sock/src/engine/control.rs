@@ -95,7 +95,11 @@ impl ControlState {
             let due = earliest(due, link_monitor);
             let due = earliest(due, self.fast_paths.check(&alive, &waiter.waker()));
             let due = earliest(due, self.status.check(&alive));
-            // A process that only listens reads the key file here, and nowhere else.
+            // A process that only listens reads the files of keys here, and nowhere else. Public keys
+            // of nodes are in prphosts.
+            if alive.has_key() {
+                alive.read_hosts_again();
+            }
             let has_key = alive.follow_key().unwrap_or(true);
             let key = has_key.then(|| alive.now() + KEY_INTERVAL);
             let due = earliest(due, key);

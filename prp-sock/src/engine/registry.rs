@@ -11,7 +11,7 @@ use prp_proto::addr::{DeviceId, NodeId};
 use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
 use prp_proto::hosts::Hosts;
-use prp_proto::key::{KeyFile, Keyring, Member, Seed};
+use prp_proto::key::{Keyring, Member, Seed};
 use prp_proto::route::RouteTable;
 
 use super::control::ControlThread;
@@ -94,11 +94,13 @@ pub(crate) fn all() -> Vec<Arc<Engine>> {
 
 fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let file = HostsFile::load(&key.hosts)?;
-    // Before anything is opened: where there is a key that cannot be had, nothing is sent.
     let mut key_file = KeyWatch::in_force();
-    let keys = key_file.read()?;
+    // A key that cannot be had is told of before a node that cannot be found out.
+    key_file.read()?;
     let links = LinkWatch::watch();
     let local = prp_device::local_node(&file, key.node)?;
+    // Before anything is opened: where there is a key that cannot be had, nothing is sent.
+    let keys = key_file.keyring(&file, local)?;
     let ethertype = file.hosts().ethertype();
     let mut names = Vec::new();
     let mut devices: Vec<Device> = Vec::new();
@@ -114,7 +116,7 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     let config = EndpointConfig { ethertype, ..EndpointConfig::default() };
     let mut endpoint = Endpoint::new(config, routes, devices, random_bytes()?);
     if let Some(keys) = keys {
-        protect(&mut endpoint, &keys)?;
+        protect(&mut endpoint, keys)?;
     }
     let engine = Engine::start(endpoint, io, names, key.device.clone())?;
     *engine.key.lock() = Some(key_file);
@@ -122,9 +124,8 @@ fn make(key: &EngineKey) -> io::Result<Arc<Engine>> {
     Ok(engine)
 }
 
-/// Puts `keys` in force at `endpoint`, for connections from now on.
-pub(super) fn protect(endpoint: &mut Endpoint, keys: &KeyFile) -> io::Result<()> {
-    let keyring = Keyring::new(keys);
+/// Puts `keyring` in force at `endpoint`, for connections from now on.
+pub(super) fn protect(endpoint: &mut Endpoint, keyring: Keyring) -> io::Result<()> {
     if endpoint.keyring().is_some() {
         endpoint.set_keyring(keyring);
     } else {

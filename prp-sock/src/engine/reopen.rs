@@ -16,12 +16,16 @@ use prp_proto::addr::NodeId;
 /// go would be missed: a `connect` after an hour would fail that worked a minute ago.
 /// One that `has_key` needs to read it again: without it, it could speak without protection.
 pub(super) fn is_possible(hosts: &Path, node: Option<NodeId>, has_key: bool) -> bool {
-    let key = KeyWatch::in_force().read();
-    if !key.is_ok_and(|keys| keys.is_some() || !has_key) {
+    let Ok(file) = HostsFile::load(hosts) else { return false };
+    let node = prp_device::local_node(&file, node);
+    let key = match &node {
+        Ok(node) => KeyWatch::in_force().keyring(&file, *node).map(|keys| keys.is_some()),
+        Err(_) => KeyWatch::in_force().read().map(|keys| keys.is_some()),
+    };
+    if !key.is_ok_and(|is_there| is_there || !has_key) {
         return false;
     }
-    let Ok(file) = HostsFile::load(hosts) else { return false };
-    let Ok(node) = prp_device::local_node(&file, node) else { return true };
+    let Ok(node) = node else { return true };
     let needs_privilege = factory::is_on_ethernet(file.hosts(), node);
     (!needs_privilege || opens_packet_sockets()) && factory::may_open_unix(file.hosts(), node)
 }

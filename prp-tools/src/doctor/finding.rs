@@ -79,6 +79,7 @@ kinds! {
     UnknownKey,
     BadTag,
     KeyFile,
+    NodeKey,
     RouterKey,
     NoKey,
     Repeats,

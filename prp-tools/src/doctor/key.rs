@@ -2,8 +2,9 @@
 
 use std::io;
 
-use prp_node::KeyWatch;
 use prp_node::explained::{ExplainedError, Explanation};
+use prp_node::{HostsFile, KeyWatch};
+use prp_proto::addr::NodeId;
 use prp_proto::key::KeyFile;
 use serde_json::Value;
 
@@ -11,10 +12,47 @@ use super::finding::{Finding, Kind};
 
 /// The key file in force, if there is one, or what is wrong with it.
 pub(super) fn read() -> Result<Option<KeyFile>, Finding> {
-    KeyWatch::in_force().read().map_err(|e| of_error(&e))
+    KeyWatch::in_force().read().map_err(|e| of_error(Kind::KeyFile, &e))
 }
 
-fn of_error(error: &io::Error) -> Finding {
+/// What keeps programs of this node from having the private key to those that `hosts` has.
+pub(super) fn of_node(hosts: &HostsFile) -> Option<Finding> {
+    let node = local_node(hosts)?;
+    let error = KeyWatch::in_force().keyring(hosts, node).err()?;
+    Some(of_error(Kind::NodeKey, &error))
+}
+
+/// What the keys of nodes in `hosts` do not protect.
+pub(super) fn of_prphosts(hosts: &HostsFile) -> Option<Finding> {
+    let (keys, node) = (hosts.hosts().node_keys(), local_node(hosts)?);
+    if keys.is_empty() {
+        return None;
+    }
+    if KeyWatch::in_force().read().is_ok_and(|file| file.is_none()) {
+        let cause = "prphosts has keys of nodes, which protect nothing without a cluster key";
+        return Some(Finding::warning(Kind::NodeKey, cause, "`prp key new` makes one"));
+    }
+    let without = hosts.hosts().nodes().filter(|node| !keys.contains_key(&node.number()));
+    let cause = match without.count() {
+        0 => return None,
+        _ if !keys.contains_key(&node.number()) => {
+            "other nodes have a key in prphosts and this one has none: any member can speak as it"
+                .to_owned()
+        }
+        1 => "one node has no key in prphosts, others do: any member can speak as it".to_owned(),
+        n => format!("{n} nodes have no key in prphosts, others do: any member can speak as they"),
+    };
+    let fix = "`prp key node new` there, and its key= on that line of prphosts on all nodes";
+    Some(Finding::warning(Kind::NodeKey, cause, fix))
+}
+
+/// The node this is; what hinders that is found elsewhere.
+fn local_node(hosts: &HostsFile) -> Option<NodeId> {
+    let named = prp_node::hosts::node_from_environment().ok()?;
+    prp_device::local_node(hosts, named).ok()
+}
+
+fn of_error(kind: Kind, error: &io::Error) -> Finding {
     let (cause, fix) = match ExplainedError::within(error) {
         [Explanation { fix: Some(fix), .. }, ..] => {
             let text = error.to_string();
@@ -23,7 +61,7 @@ fn of_error(error: &io::Error) -> Finding {
         }
         _ => (error.to_string(), "correct the file, or copy that of another node".to_owned()),
     };
-    Finding::fault(Kind::KeyFile, format!("no program uses PRP here: {cause}"), &fix)
+    Finding::fault(kind, format!("no program uses PRP here: {cause}"), &fix)
 }
 
 /// What the status of a router says of the key, where the file in force has the secret `used`.

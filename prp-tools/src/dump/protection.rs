@@ -113,7 +113,6 @@ impl ProtectionReader {
             return None;
         };
         let said = (frame.packet_header(), frame.payload);
-        let is_right = |checked: Result<u16, Refusal>| Some(checked.is_ok());
         let (role, is_right) = if is_request {
             if self.requests.len() >= MOST_KNOWN {
                 self.requests.clear();
@@ -124,7 +123,7 @@ impl ProtectionReader {
                 self.requests.insert([from, to], (*said.0, said.1.to_vec()));
             }
             let checked = self.keyring.as_ref().map(|ring| check_request(ring, said.0, said.1));
-            (Role::Request, checked.and_then(is_right))
+            (Role::Request, checked.and_then(verdict))
         } else {
             if self.agreed.len() >= MOST_KNOWN {
                 self.agreed.clear();
@@ -134,7 +133,7 @@ impl ProtectionReader {
             let checked = self.keyring.as_ref().zip(asked);
             let checked =
                 checked.map(|(ring, (header, block))| check_answer(ring, (header, block), said));
-            (Role::Answer, checked.and_then(is_right))
+            (Role::Answer, checked.and_then(verdict))
         };
         let is_right = is_right.filter(|_| !is_cut);
         Some(Protection { role, mode: Some(mode), key: Some(key), counter: None, is_right })
@@ -145,15 +144,25 @@ impl ProtectionReader {
             return None;
         }
         let id = frame.rest().first_chunk().map(|id| u32::from_be_bytes(*id));
-        let check =
-            |ring: &Keyring| ring.check(frame.packet_header(), frame.payload, frame.rest()).is_ok();
+        let check = |ring: &Keyring| ring.check(frame.packet_header(), frame.payload, frame.rest());
         Some(Protection {
             role: Role::Outside,
             mode: Some(Mode::Sign),
-            key: id.and_then(|id| u16::try_from(id).ok()),
+            // Node keys add 2^16 (PRP-KEY-22).
+            key: id.map(|id| id as u16),
             counter: None,
-            is_right: self.keyring.as_ref().map(check),
+            is_right: self.keyring.as_ref().map(check).and_then(verdict),
         })
+    }
+}
+
+/// Whether a member has made a frame; none where the file does not have its key, or nodes have keys
+/// of their own.
+fn verdict(checked: Result<u16, Refusal>) -> Option<bool> {
+    match checked {
+        Ok(_) => Some(true),
+        Err(Refusal::UnknownKey) => None,
+        Err(_) => Some(false),
     }
 }
 

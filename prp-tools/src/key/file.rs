@@ -27,28 +27,28 @@ pub(super) fn read_if_there(path: &Path) -> Result<Option<KeyFile>, Failure> {
     prp_node::key::read(path).map_err(|e| Failure::new(Code::Failed, e.to_string()))
 }
 
-/// Makes the file at `path`, which only its user can read.
+/// Makes the file at `path` with `text`, which only its user can read.
 ///
 /// # Errors
 /// It cannot be written, or another one has come there.
-pub(super) fn create(path: &Path, keys: &KeyFile) -> Result<(), Failure> {
+pub(super) fn create(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |e: &io::Error| Failure::writing(path, e);
-    let file = write_beside(path, keys).map_err(|e| failed(&e))?;
+    let file = write_beside(path, text).map_err(|e| failed(&e))?;
     file.persist_noclobber(path).map_err(|e| failed(&e.error))?;
     sync_folder(path).map_err(|e| failed(&e))
 }
 
-/// Replaces the file at `path`, as a whole and with the same rights.
+/// Replaces the file at `path` by `text`, as a whole and with the same rights.
 ///
 /// # Errors
 /// It cannot be written; then the old one is there.
-pub(super) fn replace(path: &Path, keys: &KeyFile) -> Result<(), Failure> {
+pub(super) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |e: &io::Error| Failure::writing(path, e);
     // Where a link leads: the link stays.
     let path = fs::canonicalize(path).map_err(|e| failed(&e))?;
     let about = fs::metadata(&path).map_err(|e| failed(&e))?;
     let replaced = || {
-        let file = write_beside(&path, keys)?;
+        let file = write_beside(&path, text)?;
         let made = file.as_file().metadata()?;
         if (made.uid(), made.gid()) != (about.uid(), about.gid()) {
             fchown(file.as_file(), Some(about.uid()), Some(about.gid()))?;
@@ -60,11 +60,11 @@ pub(super) fn replace(path: &Path, keys: &KeyFile) -> Result<(), Failure> {
     replaced().map_err(|e| failed(&e))
 }
 
-/// A file with the text of `keys` in the folder of `path`, on disk, with the rights 0600. It is
-/// removed if it does not take the place of the other one.
-fn write_beside(path: &Path, keys: &KeyFile) -> io::Result<NamedTempFile> {
+/// A file with `text` in the folder of `path`, on disk, with the rights 0600. It is removed if it
+/// does not take the place of the other one.
+fn write_beside(path: &Path, text: &str) -> io::Result<NamedTempFile> {
     let mut file = Builder::new().prefix(".prpkey").tempfile_in(folder(path))?;
-    file.write_all(keys.reveal().as_bytes())?;
+    file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     Ok(file)
 }

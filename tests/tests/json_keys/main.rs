@@ -182,6 +182,10 @@ fn of_keys(printed: &mut Printed) {
     let path = key.path().to_str().expect("text");
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("it is ours");
     printed.run(Command::new(prp()), "key list", &[path]);
+    let node_key = TempFile::new(format!("key {}\n", "0e".repeat(32)));
+    let path = node_key.path().to_str().expect("text");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    printed.run(Command::new(prp()), "key node list", &[path]);
 }
 
 /// Commands that show connections.

@@ -17,12 +17,12 @@ fn rights(path: &Path) -> u32 {
 fn create__only_the_user_can_read_it_and_none_is_overwritten() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("key");
-    create(&path, &keys()).unwrap();
+    create(&path, &keys().reveal()).unwrap();
     assert_eq!(rights(&path), 0o600);
     assert_eq!(read(&path).unwrap().used().id(), 1);
     let before = fs::read(&path).unwrap();
     let other = KeyFile::new(Mode::Seal, 2, Secret::new([8; 32]));
-    assert!(create(&path, &other).unwrap_err().text().contains("exists"));
+    assert!(create(&path, &other.reveal()).unwrap_err().text().contains("exists"));
     assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
 }
@@ -31,13 +31,13 @@ fn create__only_the_user_can_read_it_and_none_is_overwritten() {
 fn replace__keeps_rights_and_links() {
     let folder = tempdir().unwrap();
     let (path, link) = (folder.path().join("key"), folder.path().join("link"));
-    create(&path, &keys()).unwrap();
+    create(&path, &keys().reveal()).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
     symlink("key", &link).unwrap();
     let mut changed = read(&link).unwrap();
     let id = changed.add(Secret::new([8; 32])).unwrap();
     changed.use_key(id).unwrap();
-    replace(&link, &changed).unwrap();
+    replace(&link, &changed.reveal()).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!((rights(&path), read(&path).unwrap().used().id()), (0o640, id));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside it");
@@ -47,7 +47,7 @@ fn replace__keeps_rights_and_links() {
 fn read__a_file_that_others_can_read_or_change_is_refused() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("key");
-    create(&path, &keys()).unwrap();
+    create(&path, &keys().reveal()).unwrap();
     for (mode, is_fine) in [
         (0o600, true),
         (0o400, true),
