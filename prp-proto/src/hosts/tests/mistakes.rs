@@ -59,6 +59,8 @@ fn kinds(mistake: &HostsErrorKind) -> usize {
         | HostsErrorKind::Priority
         | HostsErrorKind::PriorityOther { .. }
         | HostsErrorKind::LateTag => {}
+        HostsErrorKind::NodeKey | HostsErrorKind::TooManyKeys | HostsErrorKind::KeyAgain { .. } => {
+        }
     }
     42
 }
@@ -136,6 +138,7 @@ const BAD_LINES: &[&str] = &[
     "20 via 2 mtu=171",
     "20 via 2 mtu=65536 zeta!",
     "20 via 2 mtu=",
+    "20 via 2 key=12",
     "20 via 20",
     "20 via 21",
     "20 via 2, via 21 metric 3, via 22",
@@ -204,8 +207,8 @@ fn display__every_mistake() {
     }
     assert_eq!(
         distinct.len(),
-        43,
-        "a kind of mistake is not shown; of too many addresses tells another test"
+        44,
+        "a kind of mistake is not shown; of too many addresses and keys tell other tests"
     );
 }
 
