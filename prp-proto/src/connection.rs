@@ -142,6 +142,8 @@ pub(crate) struct Connection {
     pub(crate) config: ConnConfig,
     /// Payload and trailer of the largest segment: what we offer, then what was agreed on.
     segment: u16,
+    /// Payload and trailer that the device takes.
+    device_mss: u16,
     pub(crate) terms: Terms,
     pub(crate) ids: Ids,
     /// Number of our first segment, which handshake frames repeat.
@@ -238,6 +240,7 @@ impl Connection {
             state: State::Close,
             config: seed.config,
             segment,
+            device_mss: seed.device_mss,
             terms: Terms { mss: segment, ..Terms::CLASSIC },
             ids: Ids { local: seed.id, remote: 0 },
             first: seed.first,

@@ -107,7 +107,7 @@ impl Connection {
             probe: self.recv.ack.probe.take(),
             finished: self.peer_left || self.state.is_finished(),
             leaves: self.leaving && self.is_fully_delivered(),
-            received: if keeps { self.recv.bitmap() } else { Bitmap::EMPTY },
+            received: if keeps { self.bitmap() } else { Bitmap::EMPTY },
         };
         self.recv.last_advertised = block.window;
         self.recv.peer_known_edge = self.recv.right_edge;
@@ -115,6 +115,13 @@ impl Connection {
         self.pending.ack = false;
         self.stats.acks_sent += 1;
         block
+    }
+
+    /// Which segments beyond the next one are here, as far as a frame has room for that (SPEC
+    /// PRP-CTL-2).
+    fn bitmap(&self) -> Bitmap {
+        let room = usize::from(self.device_mss.saturating_sub(self.terms.trailer()));
+        self.recv.bitmap().limited(room.saturating_sub(AckBlock::FIXED_LEN) / 8)
     }
 
     fn acknowledged(&mut self) {

@@ -40,6 +40,16 @@ impl Bitmap {
         }
     }
 
+    /// Returns it without what is beyond its first `words` words.
+    #[must_use]
+    pub fn limited(mut self, words: usize) -> Self {
+        if let Some(beyond) = self.words.get_mut(words..) {
+            beyond.fill(0);
+            self.len = self.len.min(words as u8);
+        }
+        self
+    }
+
     /// Whether nothing is marked.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -101,7 +111,7 @@ pub struct AckBlock {
 }
 
 impl AckBlock {
-    const FIXED_LEN: usize = 24;
+    pub(crate) const FIXED_LEN: usize = 24;
     const GAP: u8 = 1;
     const HAS_ECHO: u8 = 2;
     const ECHO_RTX: u8 = 4;

@@ -526,6 +526,45 @@ fn key__segments_of_a_larger_link() {
     assert_eq!(longest, Some(9014));
 }
 
+//= PRP-CTL-2, type=test
+/// On the least MTU that prphosts takes, where a full acknowledgement has no room for all of its
+/// bitmap beside the trailer.
+#[test]
+fn key__acknowledgements_fit_the_least_mtu() {
+    let least = u32::from(crate::hosts::MIN_MTU);
+    for (mtu, words) in [(least, 14), (least + 15, 15), (least + 16, 16)] {
+        let mut pair = Pair::new(mtu);
+        for (side, seed) in [(ToServer, 1), (ToClient, 2)] {
+            give(&mut pair.sender(side).endpoint, &file(Mode::Seal, 1), seed);
+        }
+        let config = ConnConfig {
+            recv_buffer: Some(1 << 20),
+            send_buffer: 1 << 20,
+            ..with_policy(Reliability::SelectiveRepeat)
+        };
+        let (c, s) = pair.established_with(config, config);
+        let warm = pattern(2 << 20);
+        assert_eq!(transfer(&mut pair, ToServer, c, s, &warm), warm);
+        let longest = Arc::new(Mutex::new([0; 2]));
+        let (seen, mut lost, mut sent) = (Arc::clone(&longest), None, 0);
+        pair.rule = Box::new(move |direction, frame| {
+            let at = usize::from(direction == ToClient);
+            let mut longest = seen.lock().unwrap();
+            longest[at] = longest[at].max(frame.len());
+            // One segment is lost until all the window is beyond it.
+            let number = frame[22..24].to_vec();
+            let is_lost = direction == ToServer && *lost.get_or_insert(number.clone()) == number;
+            sent += u32::from(direction == ToServer);
+            if is_lost && sent < 1100 { FrameAction::Drop } else { FrameAction::Pass }
+        });
+        let data = pattern(300_000);
+        assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+        let [segment, ack] = *longest.lock().unwrap();
+        assert_eq!(segment, 14 + mtu as usize);
+        assert_eq!(ack, crate::wire::HEADER_LEN + 24 + 8 * words + TRAILER, "MTU {mtu}");
+    }
+}
+
 /// A listener that is gone by the time a client has spoken resets the connection.
 #[test]
 fn key__a_listener_that_is_gone() {
