@@ -5,10 +5,12 @@
 
 mod endpoint;
 mod hosts;
+mod keyed;
 mod random;
 mod wire;
 
 pub use endpoint::endpoint;
 pub use hosts::hosts;
+pub use keyed::keyed;
 pub use random::Inputs;
 pub use wire::wire;

@@ -51,3 +51,9 @@ fn hosts__corpus_and_random_inputs() {
 fn endpoint__corpus_and_random_inputs() {
     smoke("endpoint", 5_000, fuzz::endpoint);
 }
+
+/// SPEC PRP-KEY-9 to 17: with the cluster's key, a stranger that hears all changes nothing.
+#[test]
+fn keyed__corpus_and_random_inputs() {
+    smoke("keyed", 1_000, fuzz::keyed);
+}
