@@ -4,6 +4,7 @@
 
 mod closing;
 mod connecting;
+mod keys;
 mod mutation;
 mod routers;
 mod run;
@@ -13,6 +14,7 @@ mod tree;
 
 use closing::CLOSING;
 use connecting::CONNECTING;
+use keys::KEYS;
 pub use mutation::{Catcher, Mutation};
 use routers::ROUTERS;
 pub use run::{Report, run, table};
@@ -22,7 +24,7 @@ pub use tree::Tree;
 
 /// All of them.
 pub fn all() -> impl Iterator<Item = &'static Mutation> {
-    [CONNECTING, TRANSFER, CLOSING, ROUTERS, SCHEDULING].into_iter().flatten()
+    [CONNECTING, TRANSFER, CLOSING, ROUTERS, SCHEDULING, KEYS].into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use prp_proto::config::EndpointConfig;
 use prp_proto::endpoint::{Device, Endpoint};
 use prp_proto::event::{Event, ListenHandle};
 use prp_proto::hosts::Hosts;
+use prp_proto::key::{KeyFile, Keyring, Member, Mode, Secret, Seed};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
 
@@ -57,6 +58,10 @@ impl Node {
             seed::plain(node, incarnation)
         };
         let mut endpoint = endpoint(node, seed);
+        if scene.key != Mode::Off {
+            let keys = KeyFile::new(scene.key, 1, Secret::new([7; 32]));
+            endpoint.set_member(Member::new(Keyring::new(&keys), Seed::new(seed)));
+        }
         let mut apps = Vec::new();
         let mut listener = None;
         let config = scene.config(node);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use prp_proto::config::{Classic, ConnConfig, Keepalive};
 use prp_proto::congestion::Controller;
+use prp_proto::key::Mode;
 use prp_proto::seq::SeqWidth;
 use prp_proto::wire::{Reliability, ReliabilitySet};
 
@@ -42,6 +43,8 @@ pub struct Scene {
     pub deadlines: u8,
     /// The server accepts connections at any time, and not at once.
     pub accepts_late: bool,
+    /// What a cluster key does for the frames of both.
+    pub key: Mode,
 }
 
 const fn extended(name: &'static str, reliability: Reliability) -> Scene {
@@ -57,6 +60,7 @@ const fn extended(name: &'static str, reliability: Reliability) -> Scene {
         restarts: 0,
         deadlines: 4,
         accepts_late: false,
+        key: Mode::Off,
     }
 }
 
@@ -74,7 +78,7 @@ const fn restart(name: &'static str, reliability: Reliability) -> Scene {
 
 impl Scene {
     /// The scenes of CI: within a minute in all.
-    pub const SMOKE: [Self; 14] = [
+    pub const SMOKE: [Self; 17] = [
         extended("selective-repeat", SelectiveRepeat),
         extended("go-back-n", GoBackN),
         extended("detect", Detect),
@@ -93,6 +97,14 @@ impl Scene {
         restart("go-back-n-restart", GoBackN),
         restart("detect-restart", Detect),
         Self { accepts_late: true, ..restart("selective-repeat-restart-accept", SelectiveRepeat) },
+        Self { key: Mode::Seal, segments: [1, 1], ..extended("key", SelectiveRepeat) },
+        Self {
+            key: Mode::Seal,
+            crossing: true,
+            segments: [1, 1],
+            ..extended("key-crossing", SelectiveRepeat)
+        },
+        Self { key: Mode::Sign, ..restart("key-restart", SelectiveRepeat) },
     ];
 
     /// The scenes of a long run: what CI plays, with more said and more going wrong.

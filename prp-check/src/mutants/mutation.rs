@@ -5,6 +5,8 @@
 pub enum Catcher {
     /// The tests of prp-proto.
     Unit,
+    /// The tests of prp-key.
+    Key,
     /// The exhaustive check, the scenes of CI.
     Explore,
     /// The fuzz targets over corpora and seeded inputs.
@@ -18,6 +20,7 @@ impl Catcher {
     pub(super) const fn arguments(self) -> &'static [&'static str] {
         match self {
             Self::Unit => &["test", "--quiet", "-p", "prp-proto", "--lib"],
+            Self::Key => &["test", "--quiet", "-p", "prp-key", "--lib"],
             Self::Explore => {
                 &["run", "--quiet", "--profile", "checked", "-p", "prp-check", "--", "explore"]
             }
@@ -30,6 +33,7 @@ impl Catcher {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unit => "unit tests",
+            Self::Key => "unit tests of the key",
             Self::Explore => "exhaustive check",
             Self::Fuzz => "fuzz smoke",
             Self::Simulation => "simulation",
