@@ -157,6 +157,7 @@ impl Experiment {
             links,
             learning: false,
             nodes,
+            keys: None,
             listeners: vec![ListenPlan {
                 node: 0,
                 port: PORT,

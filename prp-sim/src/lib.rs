@@ -8,8 +8,8 @@
 //! written, everything moves, everything ends.
 //!
 //! From the bottom up: [`rng`] and the queue of events; [`link`], switches and routers,
-//! [`topology`] and [`hosts`]; nodes and the applications on them; [`recorder`], [`pcap`] and
-//! [`tally`], which see what happens; [`scenario`], which thinks up what could.
+//! [`topology`], [`hosts`] and [`keys`]; nodes and the applications on them; [`recorder`], [`pcap`]
+//! and [`tally`], which see what happens; [`scenario`], which thinks up what could.
 #![deny(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,6 +23,7 @@ pub mod experiment;
 mod flow_log;
 pub mod grid;
 pub mod hosts;
+pub mod keys;
 pub mod link;
 mod network;
 mod node;

@@ -11,6 +11,7 @@ use prp_proto::endpoint::{Device, Endpoint, Sink};
 use prp_proto::event::Disposition;
 use prp_proto::forward::{Forwarder, Outcome};
 use prp_proto::hosts::{Hosts, UDP_DEVICE};
+use prp_proto::key::{Member, Seed};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
 use prp_proto::{TransmitBatch, wire};
@@ -87,7 +88,8 @@ impl Node {
         // Its GSO batches as well.
         let most = devices.iter().map(|device| usize::from(device.gso_frames)).max();
         let batch_frames = most.unwrap_or(1).max(BATCH_FRAMES);
-        let forwarder = Forwarder::new(wire::ETHERTYPE, routes, devices);
+        let mut forwarder = Forwarder::new(wire::ETHERTYPE, routes, devices);
+        forwarder.set_keyring(plan.keys.as_ref().map(|keys| keys.keyring(index, Instant::ZERO)));
         let endpoint = endpoint(&forwarder, world.seeds.seed());
         Self {
             index,
@@ -367,6 +369,14 @@ impl Node {
         }
     }
 
+    /// The node has the key file of this time.
+    pub(crate) fn rekey(&mut self, now: Instant, plan: &Plan) {
+        if let Some(keyring) = plan.keys.as_ref().map(|keys| keys.keyring(self.index, now)) {
+            self.forwarder.set_keyring(Some(keyring.clone()));
+            self.endpoint.set_keyring(keyring);
+        }
+    }
+
     /// A connection holds no more than its buffers may: checks one connection a time.
     fn check_memory(&mut self) -> Result<(), String> {
         self.memory_checks += 1;
@@ -416,6 +426,9 @@ fn endpoint(forwarder: &Forwarder, seed: [u8; 32]) -> Endpoint {
     let mut endpoint = Endpoint::new(config, routes, devices, seed);
     // The only process of its node answers for all of its ports.
     endpoint.report_unowned_ports(true);
+    if let Some(keyring) = forwarder.keyring() {
+        endpoint.set_member(Member::new(keyring.clone(), Seed::new(seed)));
+    }
     endpoint
 }
 

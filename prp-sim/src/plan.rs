@@ -7,6 +7,7 @@ use prp_proto::addr::Port;
 use prp_proto::config::ConnConfig;
 use prp_proto::time::Instant;
 
+use crate::keys::KeyPlan;
 use crate::link::LinkConfig;
 use crate::topology::Topology;
 
@@ -36,6 +37,8 @@ pub struct Plan {
     pub learning: bool,
     /// The nodes, by index.
     pub nodes: Vec<NodePlan>,
+    /// The cluster key, if there is one.
+    pub keys: Option<KeyPlan>,
     /// The listeners, which take requests.
     pub listeners: Vec<ListenPlan>,
     /// The flows, each with the two nodes that talk.
@@ -230,6 +233,10 @@ impl fmt::Display for Plan {
                     impairment.corrupt
                 )?;
             }
+        }
+        if let Some(keys) = &self.keys {
+            let of_nodes = if keys.with_nodes { " with keys of nodes" } else { "" };
+            write!(f, "; key, {}{of_nodes}", keys.mode)?;
         }
         let outages: usize = self.links.iter().flatten().map(|wire| wire.outages.len()).sum();
         let count = |of: fn(&NodePlan) -> usize| self.nodes.iter().map(of).sum::<usize>();

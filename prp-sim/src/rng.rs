@@ -19,6 +19,8 @@ pub enum Purpose {
     Endpoints,
     /// Whether packets travel in frames or in datagrams.
     Underlay,
+    /// Whether there is a cluster key, and when it changes.
+    Keys,
 }
 
 /// A source of random numbers that depends on nothing but its seed and purpose. Integers only, so

@@ -1,6 +1,7 @@
 //! Plans thought up from a seed: what could happen to a network, mixed at random.
 
 mod faults;
+mod keys;
 mod links;
 mod processes;
 mod settings;
@@ -65,7 +66,8 @@ pub fn plan(seed: u64) -> Plan {
     }
     let (listeners, flows) = traffic::traffic(&mut rng, profile, &topology);
     let learning = rng.one_in(2);
-    Plan { seed, topology, underlay, links, learning, nodes, listeners, flows, healed }
+    let keys = keys::choose(seed, profile, topology.nodes());
+    Plan { seed, topology, underlay, links, learning, nodes, keys, listeners, flows, healed }
 }
 
 fn shape(rng: &mut SimRng, profile: FaultProfile) -> Shape {

@@ -111,6 +111,10 @@ impl<'a> Simulation<'a> {
                 world.queue.push(*at, SimEvent::Restart { node, restart });
             }
         }
+        let changes = plan.keys.iter().flat_map(|keys| keys.changes.iter().enumerate());
+        for (node, at) in changes.flat_map(|(node, times)| times.map(|at| (node, at))) {
+            world.queue.push(at, SimEvent::Rekey { node });
+        }
         world.queue.push(Instant::ZERO + WATCH_EVERY, SimEvent::Watch);
         Self { plan, now: Instant::ZERO, nodes, world, over: None, silence: None }
     }
@@ -182,6 +186,10 @@ impl<'a> Simulation<'a> {
             }
             SimEvent::Restart { node, restart } => {
                 self.nodes[node].restart(now, restart, plan, world);
+                Ok(())
+            }
+            SimEvent::Rekey { node } => {
+                self.nodes[node].rekey(now, plan);
                 Ok(())
             }
             SimEvent::Watch => {

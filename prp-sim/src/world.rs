@@ -28,6 +28,8 @@ pub(crate) enum SimEvent {
     Accept { listener: usize },
     /// A node's process is replaced.
     Restart { node: usize, restart: usize },
+    /// A node gets other keys.
+    Rekey { node: usize },
     /// Check whether everything moves.
     Watch,
 }
