@@ -18,7 +18,7 @@ use prp_mpi::operation::Operation;
 use prp_mpi::request::{RequestId, Status};
 
 pub(crate) use self::attributes::{Attributes, with_attributes_of_type};
-pub(crate) use self::communicator::{Comm, Group, HeldComm, Remote, take_gone};
+pub(crate) use self::communicator::{Comm, Group, HeldComm, Remote, forget_gone};
 pub(crate) use self::file::{OpenFile, Piece, View};
 pub(crate) use self::partitioned::Partitioned;
 pub(crate) use self::table::{Table, within_callback};

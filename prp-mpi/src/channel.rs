@@ -145,6 +145,8 @@ pub(crate) struct Channel {
     pub(crate) has_left: bool,
     /// The rank at the other end has called `MPI_Finalize`. It may be there again by a session.
     pub(crate) has_finalized: bool,
+    /// It is to a process of another job that no communicator has any more.
+    pub(crate) is_detached: bool,
     /// For how long the next read may wait, by which a rank sleeps that has no other channel.
     patience: Option<Duration>,
     /// The last read has brought less than it could: there was no more at that moment.
@@ -171,6 +173,7 @@ impl Channel {
             is_over: false,
             has_left: false,
             has_finalized: false,
+            is_detached: false,
             patience: None,
             is_drained: false,
             copies: Copies::default(),
@@ -221,7 +224,8 @@ impl Channel {
 
     /// Whether `MPI_Finalize` need not wait for the other end, and nothing is to be sent.
     pub(crate) fn is_done(&self) -> bool {
-        self.is_over || (self.has_finalized || self.has_left) && !self.wants_room()
+        let has_left = self.has_finalized || self.has_left || self.is_detached;
+        self.is_over || has_left && !self.wants_room()
     }
 
     /// Notes that there may be more to read by now.

@@ -1,5 +1,7 @@
 //! What ranks, agents and the launcher say to each other: frames on a byte stream.
 
+pub mod names;
+pub mod program;
 pub mod socket;
 
 use std::io::{self, Read, Write};
@@ -42,10 +44,22 @@ pub enum Topic {
     InputTaken,
     /// An agent cannot do its work, and why.
     Failed,
+    /// An agent has started what it can of the ranks from this one on.
+    Started,
+    /// A rank asks for programs to be started.
+    Spawn,
+    /// A rank publishes a name with its port.
+    Publish,
+    /// A rank withdraws a name.
+    Withdraw,
+    /// A rank asks for the port of a name.
+    LookUp,
+    /// What the launcher says to a question of a rank.
+    Answer,
 }
 
 impl Topic {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 23] = [
         Self::Hello,
         Self::Card,
         Self::Cards,
@@ -63,6 +77,12 @@ impl Topic {
         Self::Ready,
         Self::InputTaken,
         Self::Failed,
+        Self::Started,
+        Self::Spawn,
+        Self::Publish,
+        Self::Withdraw,
+        Self::LookUp,
+        Self::Answer,
     ];
 }
 
@@ -138,6 +158,12 @@ pub mod environment {
     pub const FOLDER: &str = "PRP_MPI_FOLDER";
     /// Whether ranks are on several nodes.
     pub const NODES: &str = "PRP_MPI_NODES";
+    /// The [`Identity`](crate::process::Identity) of the job's first rank.
+    pub const FIRST: &str = "PRP_MPI_FIRST";
+    /// The port at which those that have spawned this job wait for it.
+    pub const PARENT: &str = "PRP_MPI_PARENT";
+    /// Which of the programs that were started together this rank is of, counted from 0.
+    pub const PROGRAM: &str = "PRP_MPI_PROGRAM";
     /// Seconds that a rank may wait before a roll call; 0 is never.
     pub const HANG_SECONDS: &str = "PRP_MPI_HANG_SECONDS";
     /// Whether receives are released early: `1`, `report` to be told how at the end, or `info` for

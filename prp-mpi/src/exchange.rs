@@ -3,6 +3,7 @@
 
 mod collective;
 mod leaving;
+mod linking;
 mod release;
 #[cfg(test)]
 mod tests;
@@ -66,6 +67,10 @@ pub struct Exchange {
     windows: Windows,
     /// A rank that has asked for something of a window that there is not.
     pub stray: Option<usize>,
+    /// A process of another job that has ended although a communicator has it.
+    pub lost: Option<usize>,
+    /// Ranks of the own job. Channels behind these are to other jobs.
+    ranks: usize,
     /// Contexts on which nothing will be begun any more, and on which something waits.
     unused: Vec<u64>,
     /// What has happened that no other part of this counts.
@@ -79,9 +84,11 @@ impl Exchange {
     /// If a stream cannot be made nonblocking.
     pub fn new(me: usize, streams: Vec<Option<Stream>>) -> std::io::Result<Self> {
         let channels = streams.into_iter().map(|s| s.map(Channel::new).transpose());
+        let channels = channels.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             me,
-            channels: channels.collect::<Result<_, _>>()?,
+            ranks: channels.len(),
+            channels,
             in_burst: Vec::new(),
             matching: Matching::default(),
             requests: Requests::default(),
@@ -94,6 +101,7 @@ impl Exchange {
             released: Released::default(),
             windows: Windows::default(),
             stray: None,
+            lost: None,
             unused: Vec::new(),
             other_changes: 0,
         })
@@ -371,6 +379,9 @@ impl Exchange {
         }
         let is_over = self.channels[from].as_ref().is_some_and(|channel| channel.is_over);
         self.other_changes += u64::from(is_over && !was_over);
+        if is_over && from >= self.ranks {
+            self.unlink(from);
+        }
         moved
     }
 

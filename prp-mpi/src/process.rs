@@ -1,25 +1,35 @@
 //! A process as a rank of a job: wire-up, waiting, and what it says of itself when something is
 //! wrong.
 
+pub mod ask;
 pub mod early;
 mod guard;
+mod jobs;
+mod peers;
 pub mod report;
 mod start;
 mod wait;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::control::names::Names;
 use crate::control::{Frame, Topic};
 use crate::exchange::Exchange;
 use crate::sys::protection;
 use crate::sys::shared::Bell;
 pub use guard::ExchangeGuard;
+pub use jobs::Contact;
+use jobs::JobListener;
+pub use peers::Identity;
+use peers::Peer;
 use report::Waiting;
 use start::pmi::Pmi;
 
@@ -42,10 +52,21 @@ enum Launcher {
 #[derive(Debug)]
 pub struct Process {
     rank: usize,
+    /// The first rank of the job.
+    first: Identity,
     /// Number of the node of each rank, counted from 0 in the order of the launcher's list.
     nodes: Vec<usize>,
+    /// Processes of other jobs. Locked within the exchange's lock, as the listener is.
+    peers: Mutex<Vec<Peer>>,
+    job_listener: Mutex<Option<Arc<JobListener>>>,
     exchange: Mutex<Exchange>,
     launcher: Launcher,
+    /// What the launcher has answered that no thread has taken yet.
+    answers: Mutex<Vec<Vec<u8>>>,
+    /// Questions so far.
+    asked: AtomicU32,
+    /// Published names, where no launcher keeps them.
+    published: Mutex<Names>,
     waiting: Mutex<Vec<Waiting>>,
     names: Mutex<HashMap<u64, String>>,
     /// Communicators that this rank has numbered.
@@ -79,8 +100,12 @@ pub struct Process {
 const FIRST_NUMBER: u64 = 16;
 
 /// Bits that count the communicators of a rank: a rank that makes a million in a second has numbers
-/// for twelve days. A million ranks have numbers below 1 << 61, from which on the ABI has others.
+/// for twelve days. As many ranks as a job may have number below [`BETWEEN_JOBS`]; from 1 << 61 on
+/// the ABI has others.
 const COUNTER_BITS: u32 = 40;
+
+/// Numbers from here on are those of communicators with ranks of several jobs.
+const BETWEEN_JOBS: u64 = 1 << 60;
 
 const fn numbered(rank: usize, count: u64) -> u64 {
     (rank as u64) << COUNTER_BITS | count
@@ -121,7 +146,15 @@ impl Process {
     /// A number for a communicator that this rank is the first of: no other rank gives the same,
     /// and none is given twice.
     pub fn fresh_context(&self) -> u64 {
-        numbered(self.rank, self.numbered.fetch_add(1, Ordering::Relaxed))
+        let count = self.numbered.fetch_add(1, Ordering::Relaxed);
+        if !self.listens_for_jobs() {
+            return numbered(self.rank, count);
+        }
+        // Ranks of other jobs give numbers to communicators with this one, and do not know which it
+        // has given. Of two in a billion jobs that are there at a time none are the same.
+        let mut hasher = DefaultHasher::new();
+        (self.first.plus(self.rank), count).hash(&mut hasher);
+        BETWEEN_JOBS | hasher.finish() & (BETWEEN_JOBS - 1)
     }
 
     /// Says what a context is called in reports.
@@ -152,7 +185,7 @@ impl Process {
         let mut content = status.to_le_bytes().to_vec();
         content.extend_from_slice(reason.as_bytes());
         if let Launcher::Agent(_) = self.launcher {
-            self.send_frame(&Frame::new(Topic::Abort, self.rank, content));
+            self.tell(Topic::Abort, content);
         } else if !reason.is_empty() {
             let _ = writeln!(io::stderr(), "prp-mpi: rank {}: {reason}", self.rank);
         }
@@ -162,10 +195,11 @@ impl Process {
         std::process::exit(status);
     }
 
-    /// Sends a frame to the agent. When it is gone the control thread ends the process.
-    fn send_frame(&self, frame: &Frame) {
+    /// Tells the agent something. When it is gone the control thread ends the process.
+    fn tell(&self, topic: Topic, content: impl Into<Vec<u8>>) {
         if let Launcher::Agent(control) = &self.launcher {
-            let _ = frame.write(&mut *control.lock());
+            let number = self.first.plus(self.rank).number as usize;
+            let _ = Frame::new(topic, number, content).write(&mut *control.lock());
         }
     }
 
@@ -195,7 +229,7 @@ impl Process {
 
     fn note_left(&self) {
         self.is_away.store(true, Ordering::SeqCst);
-        self.send_frame(&Frame::new(Topic::Finalized, self.rank, []));
+        self.tell(Topic::Finalized, []);
         if let Launcher::Manager(manager) = &self.launcher {
             manager.lock().finish();
         }
@@ -205,7 +239,7 @@ impl Process {
     pub fn come_back(&self) {
         if self.is_away.swap(false, Ordering::SeqCst) {
             self.exchange().send_return();
-            self.send_frame(&Frame::new(Topic::Hello, self.rank, []));
+            self.tell(Topic::Hello, []);
         }
     }
 }
@@ -217,6 +251,6 @@ mod tests {
     #[test]
     fn numbered__ranks_that_make_many_communicators_stay_apart() {
         assert!(numbered(0, 1 << 33) < numbered(1, FIRST_NUMBER));
-        assert!(numbered((1 << 20) - 1, (1 << COUNTER_BITS) - 1) < 1 << 61);
+        assert!(numbered((1 << 16) - 1, (1 << COUNTER_BITS) - 1) < BETWEEN_JOBS);
     }
 }

@@ -5,11 +5,9 @@ mod libraries;
 mod limit;
 mod pipes;
 mod ranks;
+mod request;
 
-use std::ffi::{OsStr, OsString};
 use std::io::{self, stdin, stdout};
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -18,54 +16,7 @@ use prp_mpi::control::{Frame, Topic};
 use crate::signals;
 pub(crate) use limit::Limit;
 use ranks::Ranks;
-
-/// What the agent of a node is to start. Words are bytes: names of files need not be text.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct LaunchRequest {
-    /// Number of this node.
-    pub(crate) node: usize,
-    /// Number of the node of each rank, separated by commas.
-    pub(crate) nodes: String,
-    /// Folder to work in.
-    pub(crate) folder: PathBuf,
-    /// Variables to set.
-    pub(crate) variables: Vec<(OsString, OsString)>,
-    /// The program and its arguments.
-    pub(crate) program: Vec<OsString>,
-}
-
-impl LaunchRequest {
-    /// As the content of a frame.
-    pub(crate) fn to_content(&self) -> Vec<u8> {
-        let (node, count) = (self.node.to_string(), self.variables.len().to_string());
-        let mut words = vec![node.as_bytes(), self.nodes.as_bytes()];
-        words.extend([self.folder.as_os_str().as_bytes(), count.as_bytes()]);
-        for (name, value) in &self.variables {
-            words.extend([name.as_bytes(), value.as_bytes()]);
-        }
-        words.extend(self.program.iter().map(|word| word.as_bytes()));
-        words.join(&0)
-    }
-
-    /// Out of the content of a frame.
-    pub(crate) fn from_content(content: &[u8]) -> Option<Self> {
-        let mut words = content.split(|&b| b == 0);
-        let word = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
-        let node = str::from_utf8(words.next()?).ok()?.parse().ok()?;
-        let nodes = str::from_utf8(words.next()?).ok()?.to_owned();
-        let folder = word(words.next()?).into();
-        let count: usize = str::from_utf8(words.next()?).ok()?.parse().ok()?;
-        let variables: Option<Vec<_>> =
-            (0..count).map(|_| Some((word(words.next()?), word(words.next()?)))).collect();
-        Some(Self {
-            node,
-            nodes,
-            folder,
-            variables: variables?,
-            program: words.map(word).collect(),
-        })
-    }
-}
+pub(crate) use request::LaunchRequest;
 
 /// Sends frames to the launcher.
 #[derive(Clone, Debug, Default)]
@@ -88,19 +39,28 @@ pub(crate) fn run() -> io::Result<u8> {
     let mut ranks: Option<Ranks> = None;
     // A stream that ends within a frame is at its end, too: the ranks are ended.
     while let Ok(Some(frame)) = Frame::read(&mut stdin()) {
-        match (frame.topic, &ranks) {
-            (Topic::Start, None) => {
-                let order = LaunchRequest::from_content(&frame.content)
-                    .ok_or(io::ErrorKind::InvalidData)?;
-                ranks = Some(Ranks::start(&order, &launcher)?);
-            }
-            (Topic::Cards, Some(ranks)) => ranks.send_all(&frame),
-            (Topic::RollCall, Some(ranks)) => {
+        if frame.topic == Topic::Start {
+            let order =
+                LaunchRequest::from_content(&frame.content).ok_or(io::ErrorKind::InvalidData)?;
+            let ranks = match &mut ranks {
+                Some(ranks) => ranks,
+                none => none.insert(Ranks::expect(&order, &launcher)?),
+            };
+            ranks.start(&order, &launcher);
+            let first = order.first.number as usize;
+            launcher.send(&Frame::new(Topic::Started, first, []));
+            continue;
+        }
+        let Some(ranks) = &ranks else { continue };
+        match frame.topic {
+            Topic::Cards => ranks.send_to_job(&frame),
+            Topic::Answer => ranks.send(&frame),
+            Topic::RollCall => {
                 ranks.send_all(&frame);
                 ranks.name_stopped(&launcher);
             }
-            (Topic::Signal, Some(ranks)) => ranks.signal(frame.rank),
-            (Topic::Input, Some(ranks)) => ranks.feed(frame),
+            Topic::Signal => ranks.signal(&frame),
+            Topic::Input => ranks.feed(frame),
             _ => {}
         }
     }

@@ -56,8 +56,8 @@ pub(crate) struct Node {
     pub(crate) ranks: usize,
 }
 
-/// The most ranks of a job.
-const MOST_RANKS: usize = 1 << 16;
+/// The most ranks of a job, with those that it spawns.
+pub(crate) const MOST_RANKS: usize = 1 << 16;
 
 impl Arguments {
     /// Reads the words of this process; ends it where `--help` asks for that, or they are wrong.

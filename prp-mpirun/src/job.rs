@@ -4,11 +4,12 @@ mod end;
 mod input;
 mod output;
 mod printer;
+mod question;
 mod roll;
+mod world;
 
-use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, stdout};
-use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
@@ -16,15 +17,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal, raise};
+use prp_mpi::control::names::Names;
+use prp_mpi::control::program::Program;
 use prp_mpi::control::{Frame, Topic};
+use prp_mpi::process::Identity;
 
-use crate::agent::LaunchRequest;
 use crate::arguments::{Arguments, Node};
 use crate::rank_report;
 use crate::{launch, signals, threads};
 use end::Ending;
 use printer::{Printer, Queue};
 use roll::Roll;
+use world::World;
 
 /// How long a node may take until its agent answers: a login by ssh takes a second or two.
 const START: Duration = Duration::from_secs(20);
@@ -38,10 +42,6 @@ const LEAVE: Duration = Duration::from_secs(2);
 /// Events that wait until they are handled. Output waits for room before it becomes an event, so
 /// handling it takes no time.
 const EVENTS: usize = 256;
-
-/// Name the files with the cluster's key and the node's. Ranks that did not know of them would speak
-/// without a key.
-const KEY_VARIABLES: [&str; 2] = ["PRP_KEY", "PRP_NODE_KEY"];
 
 /// Exit status of a job whose ranks wait for each other, or that takes too long: as of timeout(1).
 const HUNG: u8 = 124;
@@ -61,6 +61,8 @@ enum Event {
 #[derive(Clone, Debug, Default)]
 struct Rank {
     node: usize,
+    /// Those that it was started with.
+    world: usize,
     card: Option<String>,
     has_begun: bool,
     is_finalized: bool,
@@ -80,7 +82,12 @@ struct Agent {
 struct Job<'a> {
     arguments: &'a Arguments,
     agents: Vec<Agent>,
+    /// Tells this launcher from others.
+    own: Identity,
+    /// All ranks that were started, also those that were spawned, which have the numbers behind.
     ranks: Vec<Rank>,
+    worlds: Vec<World>,
+    names: Names,
     events: Receiver<Event>,
     /// For those that watch what happens.
     watcher: SyncSender<Event>,
@@ -107,7 +114,10 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<u8> {
     let mut job = Job {
         arguments,
         agents: Vec::new(),
+        own: Identity { job: RandomState::new().hash_one(0), number: 0 },
         ranks: Vec::new(),
+        worlds: Vec::new(),
+        names: Names::default(),
         events,
         watcher,
         input: None,
@@ -153,16 +163,6 @@ fn watch_agent(
     Ok(())
 }
 
-/// A variable with its value: that of `word`, or this process's, if it has one.
-fn variable(word: &OsStr) -> Option<(OsString, OsString)> {
-    let bytes = word.as_bytes();
-    let of = |bytes| OsStr::from_bytes(bytes).to_owned();
-    match bytes.iter().position(|byte| *byte == b'=') {
-        Some(at) => Some((of(&bytes[..at]), of(&bytes[at + 1..]))),
-        None => Some((word.to_owned(), std::env::var_os(word)?)),
-    }
-}
-
 impl Job<'_> {
     /// Starts the agents.
     fn start(&mut self, nodes: Vec<Node>) -> io::Result<()> {
@@ -175,6 +175,9 @@ impl Job<'_> {
             let input = child.stdin.take();
             self.agents.push(Agent { node, child, input, is_ready: false });
         }
+        let (ranks, words) = (self.ranks.len(), self.arguments.program.clone());
+        let program = Program { ranks, words, ..Program::default() };
+        self.worlds.push(World::new(0..ranks, vec![program]));
         Ok(())
     }
 
@@ -288,8 +291,7 @@ impl Job<'_> {
         match frame.topic {
             Topic::Ready => {
                 self.agents[agent].is_ready = true;
-                let order = self.order(agent);
-                self.send(agent, &Frame::new(Topic::Start, 0, order.to_content()));
+                self.start_on(agent, 0);
                 // Rank 0 is there from now on; what came before would be lost.
                 if agent == 0 && self.arguments.no_stdin {
                     self.send(0, &Frame::new(Topic::Input, 0, []));
@@ -316,9 +318,10 @@ impl Job<'_> {
             }
             Topic::Card => {
                 self.ranks[rank].card = Some(frame.text());
-                let cards: Option<Vec<_>> = self.ranks.iter().map(|r| r.card.clone()).collect();
-                if let Some(cards) = cards {
-                    self.send_all(&Frame::new(Topic::Cards, 0, cards.join("\n")));
+                let all = self.worlds[self.ranks[rank].world].ranks.clone();
+                let cards = self.ranks[all.clone()].iter().map(|r| r.card.clone());
+                if let Some(cards) = cards.collect::<Option<Vec<_>>>() {
+                    self.send_all(&Frame::new(Topic::Cards, all.start, cards.join("\n")));
                 }
             }
             Topic::Finalized => self.ranks[rank].is_finalized = true,
@@ -332,26 +335,10 @@ impl Job<'_> {
                 self.fail(status.max(1), &format!("rank {rank} ended the job: {reason}"));
             }
             Topic::Exited => self.note_end(rank, &frame.text()),
+            Topic::Started => self.note_started(self.ranks[rank].world),
+            Topic::Spawn => self.spawn(agent, frame),
+            Topic::Publish | Topic::Withdraw | Topic::LookUp => self.answer_name(agent, frame),
             _ => {}
-        }
-    }
-
-    fn order(&self, agent: usize) -> LaunchRequest {
-        let nodes: Vec<_> = self.ranks.iter().map(|r| r.node.to_string()).collect();
-        let folder = std::env::current_dir().unwrap_or_default();
-        // A node that was reached by ssh has none of our variables.
-        let is_of_key = |name: &OsStr| KEY_VARIABLES.iter().any(|known| name == *known);
-        let is_for_ranks =
-            |name: &OsStr| name.as_bytes().starts_with(b"PRP_MPI_") || is_of_key(name);
-        let ours = std::env::vars_os().filter(|(name, _)| is_for_ranks(name));
-        let variables =
-            ours.chain(self.arguments.variables.iter().filter_map(|word| variable(word)));
-        LaunchRequest {
-            node: agent,
-            nodes: nodes.join(","),
-            folder,
-            variables: variables.collect(),
-            program: self.arguments.program.clone(),
         }
     }
 
@@ -367,9 +354,15 @@ impl Job<'_> {
     fn note_end(&mut self, rank: usize, how: &str) {
         self.ranks[rank].has_ended = true;
         self.print_rest(rank);
-        let Rank { has_begun, is_finalized, .. } = self.ranks[rank];
+        let Rank { has_begun, is_finalized, world, .. } = self.ranks[rank];
         let place = self.place(rank);
+        if self.worlds[world].takes_end(how) {
+            return;
+        }
         match how.split_once(' ') {
+            Some(("exit", "0")) if !has_begun && world > 0 => {
+                self.fail(1, &format!("{place} exited without calling MPI_Init, and was spawned"));
+            }
             Some(("exit", "0")) if has_begun && !is_finalized => {
                 self.fail(1, &format!("{place} exited without calling MPI_Finalize"));
             }

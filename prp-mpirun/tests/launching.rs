@@ -580,7 +580,7 @@ fn agent__without_descriptors_says_so_and_goes_on_when_there_are_some() {
     let mut agent = Job::spawn(limited(&format!("-n {LIMIT}")).arg("--agent"));
     let mut output = agent.output();
     let input = agent.0.stdin.as_mut().expect("input is a pipe");
-    let order = "0\x000\0/\x000\0sh\0-c\0echo $PRP_MPI_FOLDER; exec sleep 1000";
+    let order = "0\x000\0a:0\0/\x000\x001\0\0\x003\0sh\0-c\0echo $PRP_MPI_FOLDER; exec sleep 1000";
     Frame::new(Topic::Start, 0, order).write(input).expect("the agent reads");
     let (sender, frames) = channel();
     thread::spawn(move || {

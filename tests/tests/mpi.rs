@@ -32,6 +32,13 @@ prp_tests::main! {
         hang__a_circle_is_named,
         hang__a_rank_that_computes_or_is_stopped_lets_the_job_go_on,
         hang__a_rank_that_skips_a_barrier_is_shown_last,
+        jobs__errors_have_their_classes,
+        jobs__meet_by_a_socket,
+        jobs__meet_on_two_nodes,
+        jobs__one_whose_other_job_is_killed_ends,
+        jobs__one_that_waits_for_another_is_not_ended,
+        jobs__ranks_of_one_meet_each_other,
+        jobs__two_of_one_machine_meet,
         key__reaches_the_ranks_of_all_nodes,
         messages__any_number_of_ranks,
         messages__two_nodes,
@@ -47,6 +54,9 @@ prp_tests::main! {
         sessions__one_after_the_other,
         sessions__one_that_is_left_open_is_named,
         sessions__two_nodes,
+        spawn__a_program_that_becomes_no_rank_is_named,
+        spawn__any_number_of_ranks,
+        spawn__two_nodes,
         start__a_node_that_cannot_be_reached_is_named,
         start__a_descriptor_of_a_launcher_that_is_closed_is_named,
         start__in_a_folder_with_a_long_name,
@@ -87,12 +97,14 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         "collectives",
         "communicators",
         "files",
+        "jobs",
         "making",
         "objects",
         "partitioned",
         "point_to_point",
         "refused",
         "sessions",
+        "spawn",
         "stress",
         "tools",
         "windows",
@@ -363,6 +375,96 @@ fn key__reaches_the_ranks_of_all_nodes() {
     let job = job(&gone);
     assert!(job.errors.contains(&*gone.to_string_lossy()), "{}", job.errors);
     assert!(job.errors.contains("prp key new"), "{}", job.errors);
+}
+
+/// A command that runs a program: words of prp-mpirun, the program, its arguments.
+fn job(words: &[&str], program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+    command.env("PRP_MPI_HANG_SECONDS", "1").args(words).arg(BUILT.join(program)).args(arguments);
+    command
+}
+
+/// Runs two jobs that meet by a name, and `program` with these first arguments.
+fn meet(name: &str, words: [&[&str]; 2], first: [&str; 2]) -> [Job; 2] {
+    let name = format!("{name} {}", std::process::id());
+    let [mut one, mut two] = [0, 1].map(|i| job(words[i], "jobs", &[first[i], &name]));
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| output(&mut one));
+        let two = output(&mut two);
+        [one.join().expect("the job was run"), two]
+    })
+}
+
+fn jobs__two_of_one_machine_meet() {
+    for ranks in [["1", "1"], ["3", "2"]] {
+        let words = ranks.map(|ranks| ["-n", ranks]);
+        let words = [&words[0][..], &words[1][..]];
+        for job in meet("machine", words, ["accept", "connect"]) {
+            check(&job, "all well");
+        }
+    }
+}
+
+fn jobs__meet_on_two_nodes() {
+    let pair = Topology::pair();
+    let launch = pair.launch_template();
+    let both = ["-n", "2", "--node", "1,2", "--launch", &launch];
+    let second = ["-n", "2", "--node", "2", "--launch", &launch];
+    for job in meet("nodes", [&both, &second], ["connect", "accept"]) {
+        check(&job, "all well");
+    }
+}
+
+fn jobs__ranks_of_one_meet_each_other() {
+    for ranks in ["2", "5"] {
+        check(&run(&["-n", ranks], "jobs", "within"), "all well");
+    }
+    let pair = Topology::pair();
+    let launch = pair.launch_template();
+    let words = ["-n", "4", "--node", "1,2", "--launch", &launch];
+    check(&run(&words, "jobs", "within"), "all well");
+}
+
+fn jobs__errors_have_their_classes() {
+    check(&run(&["-n", "1"], "jobs", "errors"), "all well");
+}
+
+fn jobs__meet_by_a_socket() {
+    let mut command = Command::new(BUILT.join("jobs"));
+    command.arg("join").env("LD_LIBRARY_PATH", PROGRAMS.join("prp-mpi/lib"));
+    check(&output(&mut command), "all well");
+}
+
+/// The first job waits for what the second one does not send.
+fn jobs__one_whose_other_job_is_killed_ends() {
+    let begun = Instant::now();
+    let one: &[&str] = &["-n", "1"];
+    let [waits, leaves] = meet("killed", [one, one], ["wait", "leave"]);
+    check_failed(&leaves, 137, &["was killed by SIGKILL"]);
+    check_failed(&waits, 1, &["rank 0 of another job has ended without leaving"]);
+    assert!(begun.elapsed() < BOUND, "{:?}", begun.elapsed());
+}
+
+/// A job that accepts may do so for as long as it likes, whatever the limit of ranks that wait for
+/// each other.
+fn jobs__one_that_waits_for_another_is_not_ended() {
+    let ended = output(&mut job(&["-n", "2", "--timeout", "6"], "jobs", &["accept", "nobody"]));
+    check_failed(&ended, 124, &["the job has not ended within 6 s", "the job goes on"]);
+}
+
+fn spawn__any_number_of_ranks() {
+    for ranks in ["1", "3"] {
+        check(&run(&["-n", ranks], "spawn", ""), "all well");
+    }
+}
+
+fn spawn__two_nodes() {
+    on_two_nodes("spawn");
+}
+
+fn spawn__a_program_that_becomes_no_rank_is_named() {
+    let job = run(&["-n", "2"], "spawn", "forsaken");
+    check_failed(&job, 1, &["rank 2 exited without calling MPI_Init, and was spawned"]);
 }
 
 fn hang__a_rank_that_skips_a_barrier_is_shown_last() {

@@ -17,7 +17,10 @@ const INVALID: c_int = 0;
 static TAG_LIMIT: c_int = c_int::MAX;
 static PROC_NULL: c_int = super::PROC_NULL;
 static NOT_GLOBAL: c_int = 0;
-static FIRST: c_int = 0;
+static PROGRAM: LazyLock<c_int> = LazyLock::new(|| {
+    let number = std::env::var(prp_mpi::control::environment::PROGRAM).ok();
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+});
 static SIZE: LazyLock<c_int> = LazyLock::new(|| process().map_or(1, |p| p.size() as c_int));
 static ANY: c_int = super::ANY_SOURCE;
 
@@ -30,7 +33,7 @@ fn predefined(key: c_int) -> Option<usize> {
         502 => &raw const ANY,
         503 => &raw const PROC_NULL,
         504 => &raw const NOT_GLOBAL,
-        505 => &raw const FIRST,
+        505 => &raw const *PROGRAM,
         506 => LAST_USED.as_ptr().cast_const(),
         507 => &raw const *SIZE,
         _ => return None,

@@ -154,6 +154,44 @@ pub(crate) fn allgather_words(
     Ok(words(&memory))
 }
 
+/// A text of rank `root`, on all ranks.
+pub(crate) fn bcast_text(
+    comm: &Comm,
+    handle: Handle,
+    root: usize,
+    own: &str,
+) -> Result<String, Failure> {
+    let len = bcast_words(comm, handle, root, &[own.len() as u64])?[0] as usize;
+    let mut memory = Region::owned(len);
+    if comm.rank == root {
+        memory.write(0, own.as_bytes());
+    }
+    run_steps(comm, handle, &memory, |place| place.bcast(root, &(0..len)))?;
+    Ok(String::from_utf8_lossy(&memory.to_vec()).into_owned())
+}
+
+/// The texts of all ranks, on all ranks: how long they are by the one communicator, and they
+/// themselves by the other one, which has the same ranks.
+pub(crate) fn allgather_texts(
+    [before, comm]: [&Comm; 2],
+    handle: Handle,
+    own: &str,
+) -> Result<Vec<String>, Failure> {
+    let lens = allgather_words(before, handle, &[own.len() as u64])?;
+    let mut parts = Vec::new();
+    for len in lens {
+        let begin = parts.last().map_or(0, |part: &std::ops::Range<usize>| part.end);
+        parts.push(begin..begin + len as usize);
+    }
+    let mut memory = Region::owned(parts.last().map_or(0, |part| part.end));
+    let (_, rank) = comm.everyone();
+    memory.write(parts[rank].start, own.as_bytes());
+    run_steps(comm, handle, &memory, |place| place.allgather(&parts))?;
+    let all = memory.to_vec();
+    let text = |part: std::ops::Range<usize>| String::from_utf8_lossy(&all[part]).into_owned();
+    Ok(parts.into_iter().map(text).collect())
+}
+
 fn memory_of(words: &[u64]) -> Region {
     let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let mut memory = Region::owned(bytes.len());

@@ -6,6 +6,8 @@ use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use prp_mpi::process::Process;
+
 pub(crate) use self::intercommunicator::*;
 use super::collective::{allgather_words, bcast_words, begin_bcast_word};
 use super::environment::{comm_of, process};
@@ -13,7 +15,7 @@ use super::error::{Class, Failure, Outcome, fail};
 use super::group::{compare_groups, group_of};
 use super::topology::Topology;
 use super::{CONGRUENT, IDENT, UNDEFINED, UNEQUAL};
-use crate::object::{Attributes, COMMS, Comm, Group, Handle, Info, REQUESTS, Remote, take_gone};
+use crate::object::{Attributes, COMMS, Comm, Group, Handle, Info, REQUESTS, Remote, forget_gone};
 use crate::sys::pointer::Ptr;
 
 pub(crate) fn comm_size(comm: Handle, size: Ptr<c_int>) -> Outcome {
@@ -69,11 +71,12 @@ fn add(
     change: impl FnOnce(&mut Comm),
 ) -> Result<Handle, Failure> {
     let me = process()?.rank();
-    process()?.forget(&take_gone());
+    forget_gone(process()?);
     let Some(rank) = group.iter().position(|&r| r == me) else { return Ok(Handle::COMM_NULL) };
     let mut comm = Comm::new(context, group, rank, "");
     *comm.errhandler.get_mut() = *of.errhandler.lock();
     change(&mut comm);
+    super::dynamic::hold_foreign(&mut comm)?;
     super::early::take_hint(&comm, &comm.info.lock());
     super::collective::choice::take_hints(&comm, &comm.info.lock());
     show(&comm)?;
@@ -205,6 +208,14 @@ const TYPE_HW_UNGUIDED: c_int = 222;
 const TYPE_HW_GUIDED: c_int = 223;
 const TYPE_RESOURCE_GUIDED: c_int = 224;
 
+/// The color of the ranks that share memory for windows: those of a job on a node.
+fn with_shared_memory(process: &Process) -> c_int {
+    let nodes = process.nodes();
+    let own = nodes[process.rank()];
+    let first = nodes.iter().position(|&node| node == own).unwrap_or(0);
+    (process.identity_of(first).as_number() >> 33) as c_int
+}
+
 pub(crate) fn comm_split_type(
     comm: Handle,
     kind: c_int,
@@ -217,10 +228,8 @@ pub(crate) fn comm_split_type(
     let wanted = wanted.iter().find(|(key, _)| key == "mpi_hw_resource_type");
     let is_by_memory = wanted.is_some_and(|(_, value)| value == "mpi_shared_memory");
     let color = match kind {
-        TYPE_SHARED => process.nodes()[process.rank()] as c_int,
-        TYPE_HW_GUIDED | TYPE_RESOURCE_GUIDED if is_by_memory => {
-            process.nodes()[process.rank()] as c_int
-        }
+        TYPE_SHARED => with_shared_memory(process),
+        TYPE_HW_GUIDED | TYPE_RESOURCE_GUIDED if is_by_memory => with_shared_memory(process),
         // Other kinds of hardware are not told apart.
         TYPE_HW_UNGUIDED | TYPE_HW_GUIDED | TYPE_RESOURCE_GUIDED | UNDEFINED => UNDEFINED,
         _ => return Err(Failure::new(Class::Arg, comm, format!("no kind {kind} of parts"))),
@@ -285,7 +294,8 @@ const MAKING: u64 = 1 << 61;
 /// tells apart what the same ranks make.
 fn making_context(what: u128, ranks: &[usize]) -> u64 {
     // FNV-1a. Ranks that make several communicators at a time have as many contexts, of 61 bits.
-    let words = ranks.iter().map(|&r| r as u64);
+    // Ranks of several jobs call each other by other numbers, and have the same identities.
+    let words = ranks.iter().map(|&r| process().map_or(0, |p| p.identity_of(r).as_number()));
     let bytes = what.to_le_bytes().into_iter().chain(words.flat_map(u64::to_le_bytes));
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
@@ -339,23 +349,31 @@ pub(crate) fn comm_free(comm: Ptr<Handle>) -> Outcome {
     if !COMMS.retire(handle) {
         return fail(Class::Comm, "no such communicator");
     }
+    super::dynamic::note_freed(handle);
     comm.put(Handle::COMM_NULL);
     Ok(())
 }
 
-/// As `MPI_Comm_free`, once all is done that is in progress.
+/// As `MPI_Comm_free`, once all is done that is in progress. Processes of other jobs need not wait
+/// for each other at their ends if no other communicator has both.
 pub(crate) fn comm_disconnect(comm: Ptr<Handle>) -> Outcome {
     super::collective::plan_barrier(comm.get())?.run()?;
-    comm_free(comm)
+    comm_free(comm)?;
+    forget_gone(process()?);
+    Ok(())
 }
 
 pub(crate) fn comm_set_name(handle: Handle, name: Ptr<c_char>) -> Outcome {
     let comm = comm_of(handle)?;
-    let text = name.text();
+    rename(&comm, &name.text())
+}
+
+/// Gives a communicator a name.
+pub(crate) fn rename(comm: &Comm, name: &str) -> Outcome {
     for context in [comm.messages(), comm.collectives()] {
-        process()?.name(context, &text);
+        process()?.name(context, name);
     }
-    *comm.name.lock() = text;
+    name.clone_into(&mut comm.name.lock());
     Ok(())
 }
 
@@ -367,11 +385,6 @@ pub(crate) fn comm_get_name(comm: Handle, name: Ptr<c_char>, length: Ptr<c_int>)
     let comm = comm_of(comm)?;
     let text = comm.name.lock();
     length.put(name.put_text(&text, 128));
-    Ok(())
-}
-
-pub(crate) fn comm_get_parent(parent: Ptr<Handle>) -> Outcome {
-    parent.put(Handle::COMM_NULL);
     Ok(())
 }
 

@@ -116,7 +116,7 @@ fn start(level: c_int) -> Outcome {
     if level == MULTIPLE {
         process()?.share();
     }
-    Ok(())
+    super::dynamic::meet_parent()
 }
 
 pub(crate) fn finalize() -> Outcome {

@@ -49,17 +49,21 @@ pub(crate) enum Class {
     Io = 35,
     Keyval = 36,
     LockType = 37,
+    Name = 38,
     NoMemory = 39,
     NotSame = 40,
     NoSpace = 41,
     NoSuchFile = 42,
+    Port = 43,
     Quota = 44,
     ReadOnly = 45,
     RmaAttach = 46,
     RmaRange = 48,
     RmaShared = 49,
     RmaSync = 50,
+    Service = 51,
     Size = 52,
+    Spawn = 53,
     UnsupportedDatarep = 54,
     Unsupported = 55,
     Win = 56,
@@ -197,8 +201,8 @@ fn end(name: &str, failure: &Failure) -> ! {
 /// A function that is not there: the program ends, once, unless it has asked for errors to be
 /// returned.
 pub(crate) fn refuse(name: &'static str) -> c_int {
-    let text = "prp-mpi does not implement this function (dynamic processes, data representations of \
-                programs and Fortran are left out; `prp-mpicc --functions` lists what is there)";
+    let text = "prp-mpi does not implement this function (data representations of programs and Fortran \
+                are left out; `prp-mpicc --functions` lists what is there)";
     handle(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
 }
 

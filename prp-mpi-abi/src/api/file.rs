@@ -28,7 +28,7 @@ use super::collective::{allgather_words, bcast_words, intra, plan_of_barrier};
 use super::environment::process;
 use super::error::{Class, Failure, Outcome};
 use super::info::info_of;
-use crate::object::{Comm, FILES, GROUPS, Handle, INFOS, Info, OpenFile, View, take_gone};
+use crate::object::{Comm, FILES, GROUPS, Handle, INFOS, Info, OpenFile, View, forget_gone};
 use crate::sys::files;
 use crate::sys::pointer::Ptr;
 
@@ -103,7 +103,7 @@ pub(crate) fn file_open(
 fn open(comm: Handle, path: &Path, amode: c_int, info: Info) -> Result<Handle, Failure> {
     let parent = intra(comm)?;
     let process = process()?;
-    process.forget(&take_gone());
+    forget_gone(process);
     let context = bcast_words(&parent, comm, 0, &[process.fresh_context()])?[0];
     let own = Arc::new(Comm::new(context, parent.group.clone(), parent.rank, ""));
     for context in [own.messages(), own.collectives()] {

@@ -23,7 +23,7 @@ use super::error::{Class, Failure, Outcome, current_call, handle_by};
 use super::info::info_of;
 use crate::object::{
     Comm, Extent, GROUPS, Handle, INFOS, Info, WINDOWS, Window, WindowMemory, WindowValues,
-    take_gone,
+    forget_gone,
 };
 use crate::sys::pointer::{Address, Counts, Ptr, allocate, free};
 
@@ -83,7 +83,7 @@ fn make(
     let unit = c_int::try_from(unit).ok().filter(|unit| *unit > 0);
     let unit = unit.ok_or_else(|| failure(Class::Arg, "a unit that is not positive".to_owned()))?;
     let process = process()?;
-    process.forget(&take_gone());
+    forget_gone(process);
     let context = bcast_words(&parent, comm, 0, &[process.fresh_context()])?[0];
     let own = Arc::new(Comm::new(context, parent.group.clone(), parent.rank, ""));
     for context in [own.messages(), own.collectives()] {
@@ -259,8 +259,10 @@ pub(crate) fn win_allocate_shared(
 ) -> Outcome {
     let of = intra(comm)?;
     let nodes = process()?.nodes();
-    if of.group.iter().any(|&rank| nodes[rank] != nodes[of.group[0]]) {
-        let text = "the ranks are on several nodes, which share no memory";
+    // Ranks of other jobs are on no node that this one knows.
+    let first = nodes.get(of.group[0]);
+    if of.group.iter().any(|&rank| first.is_none() || nodes.get(rank) != first) {
+        let text = "the ranks are on several nodes or of several jobs, which share no memory";
         return Err(Failure::new(Class::RmaShared, comm, text));
     }
     let place = |of: &Arc<Comm>, extents: &[Extent]| share(of, comm, extents);

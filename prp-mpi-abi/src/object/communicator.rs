@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use prp_mpi::collective::choice::Choices;
 use prp_mpi::collective::intercommunicator::Sides;
+use prp_mpi::process::Process;
 
 use super::{Attributes, Handle, Info};
 use crate::api::topology::Topology;
@@ -35,6 +36,8 @@ pub(crate) struct Comm {
     pub(crate) group: Group,
     pub(crate) rank: usize,
     pub(crate) remote: Option<Remote>,
+    /// The processes of other jobs in both groups, which the process holds as long as this is there.
+    pub(crate) foreign: Vec<usize>,
     pub(crate) topology: Option<Topology>,
     pub(crate) name: Mutex<String>,
     pub(crate) errhandler: Mutex<Handle>,
@@ -64,9 +67,13 @@ pub(crate) struct HeldComm {
 /// owner of one goes, forgets them later.
 static GONE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
-/// The contexts of communicators that are no more since this was asked last.
-pub(crate) fn take_gone() -> Vec<u64> {
-    std::mem::take(&mut *GONE.lock())
+/// The processes of other jobs that they had.
+static GONE_FOREIGN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// Lets a process forget the communicators that are no more since this was called last.
+pub(crate) fn forget_gone(process: &Process) {
+    process.forget(&std::mem::take(&mut *GONE.lock()));
+    process.release(&std::mem::take(&mut *GONE_FOREIGN.lock()));
 }
 
 /// Nothing will be begun on a context any more.
@@ -77,6 +84,7 @@ pub(super) fn note_gone(context: u64) {
 impl Drop for Comm {
     fn drop(&mut self) {
         GONE.lock().extend([self.messages(), self.collectives()]);
+        GONE_FOREIGN.lock().append(&mut self.foreign);
     }
 }
 
@@ -87,6 +95,7 @@ impl Comm {
             group,
             rank,
             remote: None,
+            foreign: Vec::new(),
             topology: None,
             name: Mutex::new(name.to_owned()),
             errhandler: Mutex::new(Handle::ERRORS_ARE_FATAL),

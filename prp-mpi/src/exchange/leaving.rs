@@ -22,6 +22,16 @@ impl Exchange {
     }
 
     fn send_to_all(&mut self, kind: Kind) {
+        for to in 0..self.channels.len() {
+            // A process of another job that no communicator has any more was told so.
+            if self.channels[to].as_ref().is_some_and(|channel| !channel.is_detached) {
+                self.send_alone(to, kind);
+            }
+        }
+    }
+
+    /// Sends a header that says all.
+    pub(super) fn send_alone(&mut self, to: usize, kind: Kind) {
         let header = Header {
             kind,
             source: self.me as i32,
@@ -31,11 +41,9 @@ impl Exchange {
             len: 0,
             signature: Signature::default(),
         };
-        for to in 0..self.channels.len() {
-            if let Some(channel) = self.channels[to].as_mut() {
-                channel.queue(&header, Region::owned(0), None);
-                self.flush(to);
-            }
+        if let Some(channel) = self.channels[to].as_mut() {
+            channel.queue(&header, Region::owned(0), None);
+            self.flush(to);
         }
     }
 

@@ -24,12 +24,15 @@ pub struct Waiting {
     pub peer: Option<usize>,
     /// When the call was made.
     pub since: Instant,
+    /// What is waited for may come from anywhere, so that this is no wait for ranks of the job.
+    pub is_for_anyone: bool,
 }
 
 impl Waiting {
     /// A call made now.
     pub fn new(call: &'static str, communicator: String, detail: String) -> Self {
-        Self { call, communicator, detail, peer: None, since: Instant::now() }
+        let since = Instant::now();
+        Self { call, communicator, detail, peer: None, since, is_for_anyone: false }
     }
 }
 
@@ -78,12 +81,15 @@ impl Process {
         text.push('\n');
         if let [Waiting { peer: Some(peer), .. }] = waiting[..]
             && others == 0
+            && let Some(number) = self.number_by_launcher(peer)
         {
-            let _ = write!(text, "{peer}");
+            let _ = write!(text, "{number}");
         }
         text.push('\n');
         // A function of the program, in which a thread may be that waits, ends by itself.
-        if !waiting.is_empty() && !is_combining && others == 0 {
+        let is_for_ranks = !waiting.iter().any(|at| at.is_for_anyone);
+        let is_for_ranks = is_for_ranks && !self.may_wait_for_outsiders();
+        if !waiting.is_empty() && !is_combining && others == 0 && is_for_ranks {
             let _ = write!(text, "{changes}");
             for at in &waiting {
                 let _ = write!(text, " {}", at.since.duration_since(self.began).as_nanos());
@@ -113,19 +119,20 @@ impl Process {
         let name = self.name_of(mismatch.context);
         let kind = if mismatch.number < 0 { "persistent operation" } else { "call" };
         format!(
-            "collective calls do not match on {name} ({kind} {} on it): rank {} calls {}, rank {} calls {}",
+            "collective calls do not match on {name} ({kind} {} on it): {} calls {}, {} calls {}",
             mismatch.number & i32::MAX,
-            self.rank,
+            self.describe_process(self.rank),
             call_text(mismatch.ours),
-            mismatch.other,
+            self.describe_process(mismatch.other),
             call_text(mismatch.theirs),
         )
     }
 }
 
 /// Names of threads of this library and of PRP, as the kernel keeps them: 15 bytes.
-const LIBRARY_THREADS: [&str; 8] = [
+const LIBRARY_THREADS: [&str; 9] = [
     "prp-mpi-control",
+    "prp-mpi-jobs",
     "prp-mpi-watch",
     "prp-mpi-window",
     "prp-control",

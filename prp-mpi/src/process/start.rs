@@ -1,16 +1,17 @@
 //! How a process becomes a rank: it asks its agent where the others are, and connects to each.
 
-mod card;
-mod introductions;
-mod local;
+pub(super) mod card;
+pub(super) mod introductions;
+pub(super) mod local;
 mod place;
 pub(super) mod pmi;
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
@@ -20,6 +21,7 @@ use parking_lot::{Condvar, Mutex};
 
 use self::place::JobPosition;
 use self::pmi::Pmi;
+use super::peers::Identity;
 use super::wait::LONGEST_SLEEP;
 use super::{FIRST_NUMBER, HANG_SECONDS, Launcher, Process};
 use crate::channel::Stream;
@@ -51,15 +53,18 @@ impl Process {
             return Self::start_by_manager(manager);
         }
         refuse_foreign()?;
-        Ok(Arc::new(Self::with(0, vec![0], vec![None], Bell::new()?, Launcher::None)?))
+        let first = Identity { job: RandomState::new().hash_one(0), number: 0 };
+        let alone = Self::with(0, first, vec![0], vec![None], Bell::new()?, Launcher::None)?;
+        Ok(Arc::new(alone))
     }
 
     fn start_by_agent(place: JobPosition) -> io::Result<Arc<Self>> {
         let mut control = socket::connect(&place.folder.join("agent"))?;
-        Frame::new(Topic::Hello, place.rank, []).write(&mut control)?;
+        let number = place.first.plus(place.rank).number as usize;
+        Frame::new(Topic::Hello, number, []).write(&mut control)?;
         let bell = Bell::new()?;
         let exchange = |card: &str| {
-            Frame::new(Topic::Card, place.rank, card).write(&mut control)?;
+            Frame::new(Topic::Card, number, card).write(&mut control)?;
             loop {
                 match Frame::read(&mut control)? {
                     Some(frame) if frame.topic == Topic::Cards => {
@@ -73,7 +78,8 @@ impl Process {
         let streams = place.connect_all(exchange, &bell)?;
         let ours = control.try_clone()?;
         let launcher = Launcher::Agent(Mutex::new(control));
-        let process = Arc::new(Self::with(place.rank, place.nodes, streams, bell, launcher)?);
+        let JobPosition { rank, nodes, first, .. } = place;
+        let process = Arc::new(Self::with(rank, first, nodes, streams, bell, launcher)?);
         let listener = process.clone();
         let named = thread::Builder::new().name("prp-mpi-control".into());
         named.spawn(move || listener.attend(ours))?;
@@ -86,12 +92,22 @@ impl Process {
         let nodes: Vec<usize> = machines.iter().map(first).collect();
         let folder = mkdtemp(&env::temp_dir().join("prp-mpi-XXXXXX"))?;
         let rank = manager.rank();
-        let place = JobPosition { rank, nodes, folder: folder.clone() };
+        let mut first = Identity { job: 0, number: 0 };
+        let place = JobPosition { rank, nodes, folder: folder.clone(), first };
         let bell = Bell::new()?;
-        let streams = place.connect_all(|card| manager.exchange(card), &bell);
+        let exchange = |card: &str| {
+            let cards = manager.exchange(card)?;
+            // All ranks have the same cards, and no other job has.
+            let mut hasher = DefaultHasher::new();
+            cards.hash(&mut hasher);
+            first.job = hasher.finish();
+            Ok(cards)
+        };
+        let streams = place.connect_all(exchange, &bell);
         let _ = std::fs::remove_dir_all(&folder);
         let launcher = Launcher::Manager(Mutex::new(manager));
-        let process = Arc::new(Self::with(rank, place.nodes, streams?, bell, launcher)?);
+        let process = Self::with(rank, first, place.nodes, streams?, bell, launcher)?;
+        let process = Arc::new(process);
         let watched = process.clone();
         let named = thread::Builder::new().name("prp-mpi-watch".into());
         named.spawn(move || watched.watch())?;
@@ -100,6 +116,7 @@ impl Process {
 
     pub(super) fn with(
         rank: usize,
+        first: Identity,
         nodes: Vec<usize>,
         streams: Vec<Option<Stream>>,
         bell: Bell,
@@ -111,9 +128,15 @@ impl Process {
         let seconds = seconds.unwrap_or(HANG_SECONDS as f64);
         Ok(Self {
             rank,
+            first,
             nodes,
+            peers: Mutex::default(),
+            job_listener: Mutex::default(),
             exchange: Mutex::new(Exchange::new(rank, streams)?),
             launcher,
+            answers: Mutex::default(),
+            asked: AtomicU32::new(0),
+            published: Mutex::default(),
             waiting: Mutex::default(),
             names: Mutex::new(HashMap::new()),
             numbered: AtomicU64::new(FIRST_NUMBER),
@@ -146,9 +169,10 @@ impl Process {
                     let frame = Frame::read(&mut first.as_slice().chain(&control));
                     let _ = control.set_read_timeout(Some(CHECK_INTERVAL));
                     let Ok(Some(frame)) = frame else { break };
-                    if frame.topic == Topic::RollCall {
-                        let text = self.whereabouts();
-                        self.send_frame(&Frame::new(Topic::Whereabouts, self.rank, text));
+                    match frame.topic {
+                        Topic::RollCall => self.tell(Topic::Whereabouts, self.whereabouts()),
+                        Topic::Answer => self.note_answer(frame.content),
+                        _ => {}
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
@@ -157,7 +181,7 @@ impl Process {
             }
             self.send_overdue();
             if self.waits_too_long(&mut told, self.hang) {
-                self.send_frame(&Frame::new(Topic::Stuck, self.rank, []));
+                self.tell(Topic::Stuck, []);
             }
         }
         let _ = kill(Pid::this(), Signal::SIGKILL);
@@ -213,10 +237,10 @@ impl Process {
 
 /// What tells ranks of this machine from others: they share memory. Processes of two network
 /// namespaces are on two nodes of PRP.
-fn machine() -> io::Result<String> {
+pub(super) fn machine() -> io::Result<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let network = std::fs::read_link("/proc/self/ns/net")?;
-    Ok(format!("{} {}", boot.trim(), network.display()))
+    Ok(format!("{}/{}", boot.trim(), network.display()))
 }
 
 /// Says no under a launcher of another kind, rather than being the only rank of as many jobs.

@@ -120,7 +120,8 @@ impl Process {
     /// If there is no such thread and none can be had.
     pub fn serve_windows(self: &Arc<Self>) -> io::Result<()> {
         self.is_shared.store(true, Ordering::Relaxed);
-        if self.size() == 1 || !self.exchange().begin_serving() {
+        let others = self.size() - 1 + self.peers.lock().len();
+        if others == 0 || !self.exchange().begin_serving() {
             return Ok(());
         }
         let process = self.clone();
@@ -242,6 +243,12 @@ impl Process {
         }
         if let Some(from) = exchange.stray.take() {
             self.abort(1, &format!("rank {from} asked for a part of a window that there is not"));
+        }
+        // What the launcher has started it ends.
+        let is_outside = |lost: &usize| self.number_by_launcher(*lost).is_none();
+        if let Some(lost) = exchange.lost.take().filter(is_outside) {
+            let who = self.describe_process(lost);
+            self.abort(1, &format!("{who} has ended without leaving the communicators with it"));
         }
         if let Some((from, byte)) = exchange.garbage.take() {
             self.abort(1, &format!("rank {from} sent a header that begins with {byte}"));

@@ -29,11 +29,15 @@ impl Limit {
     pub(crate) fn raise(ranks: usize) -> io::Result<Self> {
         let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
         setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
-        let soft = soft.max(ranks as u64 + OF_ITS_OWN).min(hard);
-        Ok(Self { soft, hard })
+        Ok(Self { soft, hard }.with(ranks))
     }
 
-    /// Whether this process can have as many ranks; if not, how many it can, and what to do.
+    /// The same where a node has this many ranks.
+    pub(crate) fn with(self, ranks: usize) -> Self {
+        Self { soft: self.soft.max(ranks as u64 + OF_ITS_OWN).min(self.hard), ..self }
+    }
+
+    /// Whether this process can have as many ranks more; if not, how many it can, and what to do.
     pub(crate) fn check(self, ranks: usize) -> Result<(), String> {
         let open = fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64);
         let needed = open + SPARE + OF_A_RANK * ranks as u64;

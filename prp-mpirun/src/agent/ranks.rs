@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::Shutdown;
+use std::ops::Range;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -24,94 +25,115 @@ use super::pipes::{feed, pump};
 use super::{LaunchRequest, Launcher, Limit};
 use crate::{signals, sys, threads};
 
-/// The ranks of this node.
+/// The ranks of this node, by their numbers among all ranks of the launcher.
 #[derive(Debug)]
 pub(crate) struct Ranks {
     folder: TempDir,
     limit: Limit,
+    libraries: Libraries,
     streams: Streams,
+    readers: Readers,
     /// Processes that have not ended.
     processes: Arc<Mutex<HashMap<u32, Pid>>>,
     inputs: Mutex<HashMap<u32, Sender<Vec<u8>>>>,
+    /// The numbers of the ranks of each job, by the first one.
+    jobs: HashMap<u32, Range<u32>>,
 }
 
 impl Ranks {
-    /// Starts all of them.
-    pub(crate) fn start(order: &LaunchRequest, launcher: &Launcher) -> io::Result<Self> {
+    /// Makes all ready for ranks, of which these are the first.
+    ///
+    /// # Errors
+    /// Those of files, of limits and of threads.
+    pub(crate) fn expect(order: &LaunchRequest, launcher: &Launcher) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("prp-mpi-").tempdir()?;
-        let here = order.nodes.split(',').enumerate();
-        let here = here.filter(|(_, node)| node.parse() == Ok(order.node)).map(|(rank, _)| rank);
-        let here: Vec<usize> = here.collect();
-        let limit = Limit::raise(here.len())?;
+        let limit = Limit::raise(order.here().len())?;
+        let libraries = Libraries::link(folder.path(), &order.variables);
+        let listener = socket::bind(&folder.path().join("agent"))?;
         let ranks = Self {
             folder,
             limit,
+            libraries,
             streams: Arc::default(),
+            readers: Arc::default(),
             processes: Arc::default(),
             inputs: Mutex::default(),
+            jobs: HashMap::new(),
         };
-        if let Err(text) = limit.check(here.len()) {
-            launcher.send(&Frame::new(Topic::Failed, 0, text));
-            for rank in here {
-                launcher.send(&Frame::new(Topic::Exited, rank, "not started"));
-            }
-            return Ok(ranks);
-        }
-        let listener = socket::bind(&ranks.folder.path().join("agent"))?;
-        let readers: Readers = Arc::default();
-        {
-            let (streams, launcher, readers) =
-                (ranks.streams.clone(), launcher.clone(), readers.clone());
-            threads::start(move || admit_all(&listener, limit, &streams, &launcher, &readers))?;
-        }
-        let libraries = Libraries::link(ranks.folder.path(), &order.variables);
-        for rank in here {
-            let spawned = ranks.command(order, rank, &libraries).and_then(|mut c| c.spawn());
-            match spawned {
-                Ok(child) => ranks.attend(rank, child, launcher, &readers),
-                Err(e) => {
-                    let program = order.program.first().cloned().unwrap_or_default();
-                    let text = format!("not started: {}: {}", program.display(), limit.explain(&e));
-                    launcher.send(&Frame::new(Topic::Exited, rank, text));
-                }
-            }
-        }
+        let (streams, launcher) = (ranks.streams.clone(), launcher.clone());
+        let readers = ranks.readers.clone();
+        threads::start(move || admit_all(&listener, limit, &streams, &launcher, &readers))?;
         Ok(ranks)
     }
 
-    fn command(
-        &self,
-        order: &LaunchRequest,
-        rank: usize,
-        libraries: &Libraries,
-    ) -> io::Result<Command> {
-        let (program, arguments) =
-            order.program.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut command = Command::new(program);
+    /// Starts ranks.
+    pub(crate) fn start(&mut self, order: &LaunchRequest, launcher: &Launcher) {
+        let here = order.here();
+        let first = order.first.number;
+        let end = order.first.plus(order.nodes.split(',').count()).number;
+        self.jobs.insert(first, first..end);
+        let number = |rank| order.first.plus(rank).number as usize;
+        if let Err(text) = self.limit.check(here.len()) {
+            // What ranks spawn fails by itself.
+            if first == 0 {
+                launcher.send(&Frame::new(Topic::Failed, 0, text.clone()));
+            }
+            for rank in here {
+                let text = format!("not started: {text}");
+                launcher.send(&Frame::new(Topic::Exited, number(rank), text));
+            }
+            return;
+        }
+        self.limit = self.limit.with(self.processes.lock().len() + here.len());
+        for rank in here {
+            match self.command(order, rank).and_then(|mut command| command.spawn()) {
+                Ok(child) => self.attend(number(rank), child, launcher),
+                Err(e) => {
+                    let words = order.program_of(rank).and_then(|(_, p)| p.words.first());
+                    let program = words.cloned().unwrap_or_default();
+                    let why = self.limit.explain(&e);
+                    let text = format!("not started: {}: {why}", program.display());
+                    launcher.send(&Frame::new(Topic::Exited, number(rank), text));
+                }
+            }
+        }
+    }
+
+    fn command(&self, order: &LaunchRequest, rank: usize) -> io::Result<Command> {
+        let (place, program) = order.program_of(rank).ok_or(io::ErrorKind::InvalidInput)?;
+        let (name, arguments) = program.words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let has_input = order.first.plus(rank).number == 0;
+        let mut command = Command::new(name);
         command
             .args(arguments)
+            // A job that a rank of another one starts by a launcher has not been spawned.
+            .env_remove(environment::PARENT)
             .envs(order.variables.iter().cloned())
             .env(environment::RANK, rank.to_string())
             .env(environment::SIZE, order.nodes.split(',').count().to_string())
             .env(environment::NODES, &order.nodes)
+            .env(environment::FIRST, order.first.to_string())
+            .env(environment::PROGRAM, place.to_string())
             .env(environment::FOLDER, self.folder.path())
-            .envs(libraries.variables())
-            .stdin(if rank == 0 { Stdio::piped() } else { Stdio::null() })
+            .envs(self.libraries.variables())
+            .stdin(if has_input { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // A terminal sends its signals to the launcher, which decides what becomes of ranks.
             .process_group(0);
         sys::prepare(&mut command, signals::all(), self.limit);
-        if order.folder.is_dir() {
+        if !program.folder.as_os_str().is_empty() {
+            command.current_dir(order.folder.join(&program.folder));
+        } else if order.folder.is_dir() {
             command.current_dir(&order.folder);
         }
         Ok(command)
     }
 
     /// Passes on what a rank writes, and its end. Where that cannot be done it is ended.
-    fn attend(&self, rank: usize, child: Child, launcher: &Launcher, readers: &Readers) {
+    fn attend(&self, rank: usize, child: Child, launcher: &Launcher) {
         let pid = Pid::from_raw(child.id().cast_signed());
-        if let Err(e) = self.watch(rank, child, launcher, readers) {
+        if let Err(e) = self.watch(rank, child, launcher) {
             let _ = killpg(pid, Signal::SIGKILL);
             self.processes.lock().remove(&(rank as u32));
             let text = format!("not started: {}", self.limit.explain(&e));
@@ -120,13 +142,7 @@ impl Ranks {
     }
 
     /// Starts the threads that pass on what a rank writes, and its end.
-    fn watch(
-        &self,
-        rank: usize,
-        mut child: Child,
-        launcher: &Launcher,
-        readers: &Readers,
-    ) -> io::Result<()> {
+    fn watch(&self, rank: usize, mut child: Child, launcher: &Launcher) -> io::Result<()> {
         let ended = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map(Arc::new);
         let (rest, passed_on) = channel();
         // Without a descriptor for the end nothing is passed on of what the rank writes.
@@ -146,7 +162,7 @@ impl Ranks {
         }
         let pid = Pid::from_raw(child.id().cast_signed());
         self.processes.lock().insert(number, pid);
-        let (launcher, readers) = (launcher.clone(), readers.clone());
+        let (launcher, readers) = (launcher.clone(), self.readers.clone());
         let (processes, streams) = (self.processes.clone(), self.streams.clone());
         threads::start(move || {
             // Until the process is waited for, its number is no other one's.
@@ -174,6 +190,21 @@ impl Ranks {
         }
     }
 
+    /// Sends a frame to the ranks of a job: those that were started with the one it is for.
+    pub(crate) fn send_to_job(&self, frame: &Frame) {
+        let Some(job) = self.jobs.get(&frame.rank) else { return };
+        for (_, stream) in self.streams.lock().iter().filter(|(number, _)| job.contains(*number)) {
+            let _ = frame.write(&mut &**stream);
+        }
+    }
+
+    /// Sends a frame to the rank that it is for.
+    pub(crate) fn send(&self, frame: &Frame) {
+        if let Some(stream) = self.streams.lock().get(&frame.rank) {
+            let _ = frame.write(&mut &**stream);
+        }
+    }
+
     /// Answers a roll call for the ranks that are stopped, which cannot do so themselves.
     pub(crate) fn name_stopped(&self, launcher: &Launcher) {
         for (rank, pid) in &*self.processes.lock() {
@@ -187,10 +218,16 @@ impl Ranks {
         }
     }
 
-    /// Sends a signal to every rank and its children.
-    pub(crate) fn signal(&self, number: u32) {
-        let Ok(signal) = Signal::try_from(number.cast_signed()) else { return };
-        for pid in self.processes.lock().values() {
+    /// Sends the signal that a frame says to ranks and their children: to those of the job whose
+    /// first rank it names, or to all.
+    pub(crate) fn signal(&self, frame: &Frame) {
+        let Ok(signal) = Signal::try_from(frame.rank.cast_signed()) else { return };
+        let job = match frame.content[..] {
+            [a, b, c, d] => self.jobs.get(&u32::from_le_bytes([a, b, c, d])).cloned(),
+            _ => Some(0..u32::MAX),
+        };
+        let job = job.unwrap_or_default();
+        for (_, pid) in self.processes.lock().iter().filter(|(number, _)| job.contains(*number)) {
             let _ = killpg(*pid, signal);
         }
     }
@@ -205,7 +242,7 @@ impl Ranks {
 
     /// The launcher is gone: nothing is left running.
     pub(crate) fn end(self) {
-        self.signal(Signal::SIGKILL as u32);
+        self.signal(&Frame::new(Topic::Signal, Signal::SIGKILL as usize, []));
     }
 }
 

@@ -4,47 +4,69 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::Ordering;
 
 use super::*;
-use crate::api::collective::intra;
+use crate::api::collective::{allgather_texts, bcast_text, intra};
+use crate::api::dynamic::{gather_contacts, link};
 
-/// The first and the second exchange of two leaders, and what groups make without leaders: apart
-/// from what is made within one group.
+/// The exchanges of two leaders, in order, and what groups make without leaders: apart from what is
+/// made within one group.
 const MEETING: u128 = 1 << 64;
-const LISTS: u128 = 2 << 64;
-const JOINING: u128 = 3 << 64;
+const LENGTHS: u128 = 2 << 64;
+const LISTS: u128 = 3 << 64;
+const JOINING: u128 = 4 << 64;
 
 /// Joins the ranks of `group` and of `remote`, none of which is in both. The context is that of the
 /// group that comes first.
-fn join(
+pub(crate) fn join(
     of: &Comm,
     group: &Group,
-    remote: &[u64],
+    remote: &[usize],
     is_first: bool,
     context: u64,
 ) -> Result<Handle, Failure> {
-    let remote: Group = remote.iter().map(|&r| r as usize).collect();
-    let remote = Remote { group: remote, is_first };
+    let remote = Remote { group: remote.into(), is_first };
     add(of, context, group.clone(), |new| new.remote = Some(remote))
 }
 
-/// Meets the leader of the other group: the context that both groups get, and the world ranks of
-/// the other group.
-fn meet(peers: &Comm, other: usize, tag: c_int, group: &Group) -> Result<(u64, Vec<u64>), Failure> {
-    let me = process()?.rank();
-    let (pair, own): (Group, _) =
-        if me < other { ([me, other].into(), 0) } else { ([other, me].into(), 1) };
-    let context = u128::from(peers.context());
-    let exchange = |kind, words: &[u64]| {
-        let making = Comm::new(making_context(kind | context, &pair), pair.clone(), own, "");
-        making.calls.store(tag, Ordering::Relaxed);
-        allgather_words(&making, Handle::WORLD, words)
-    };
-    let both = exchange(MEETING, &[fresh_context()?, group.len() as u64])?;
-    let len = both[1].max(both[3]) as usize;
-    let mut list: Vec<u64> = group.iter().map(|&r| r as u64).collect();
-    list.resize(len, 0);
-    let lists = exchange(LISTS, &list)?;
-    let count = both[2 * (1 - own) + 1] as usize;
-    Ok((both[0], lists[(1 - own) * len..][..count].to_vec()))
+/// What the leaders of two groups say to each other.
+struct Meeting {
+    making: [Comm; 3],
+    /// This leader among the two.
+    own: usize,
+}
+
+impl Meeting {
+    /// Of this rank, which is a leader, with another one.
+    fn new(peers: &Comm, other: usize, tag: c_int) -> Result<Self, Failure> {
+        let process = process()?;
+        let me = process.rank();
+        let is_first = process.identity_of(me) < process.identity_of(other);
+        let (pair, own): (Group, _) =
+            if is_first { ([me, other].into(), 0) } else { ([other, me].into(), 1) };
+        let context = u128::from(peers.context());
+        let making = [MEETING, LENGTHS, LISTS].map(|kind| {
+            let comm = Comm::new(making_context(kind | context, &pair), pair.clone(), own, "");
+            comm.calls.store(tag, Ordering::Relaxed);
+            comm
+        });
+        Ok(Self { making, own })
+    }
+
+    /// The context that both groups get; and whether one of the two has met processes of other
+    /// jobs, which have no rank in this one.
+    fn agree(&self) -> Result<(u64, bool), Failure> {
+        let has_met = process()?.listens_for_jobs();
+        let both =
+            allgather_words(&self.making[0], Handle::WORLD, &[fresh_context()?, has_met.into()])?;
+        // Only one that has met others numbers communicators apart from theirs.
+        let at = if both[1] < both[3] { 2 } else { 0 };
+        Ok((both[at], both[at + 1] > 0))
+    }
+
+    /// What the other leader says of its group.
+    fn exchange(&self, group: &str) -> Result<String, Failure> {
+        let mut texts = allgather_texts([&self.making[1], &self.making[2]], Handle::WORLD, group)?;
+        Ok(texts.swap_remove(1 - self.own))
+    }
 }
 
 pub(crate) fn intercomm_create(
@@ -61,10 +83,10 @@ pub(crate) fn intercomm_create(
     let Some(leader) = leader else {
         return Err(Failure::new(Class::Rank, local, format!("no rank {local_leader}")));
     };
-    // What the leader has found out, for all: the context, whether the other group comes first, how
-    // many ranks that has, and which.
+    // What the leader has found out, for all: the context, whether the other group comes first, and
+    // whether there are several jobs.
     let mut fixed = vec![0; 3];
-    let mut list = Vec::new();
+    let mut meeting = None;
     if own.rank == leader {
         let peers_of = comm_of(peers)?;
         let remote = usize::try_from(remote_leader).ok().and_then(|r| peers_of.peers().get(r));
@@ -74,15 +96,33 @@ pub(crate) fn intercomm_create(
         if own.group.contains(&remote) {
             return Err(Failure::new(Class::Comm, local, "both leaders are of the same group"));
         }
-        let is_first = remote < process()?.rank();
-        let (context, others) = meet(&peers_of, remote, tag, &own.group)?;
-        fixed = vec![context, is_first.into(), others.len() as u64];
-        list = others;
+        let met = Meeting::new(&peers_of, remote, tag)?;
+        let (context, has_jobs) = met.agree()?;
+        fixed = vec![context, met.own as u64, has_jobs.into()];
+        meeting = Some(met);
     }
     let fixed = bcast_words(&own, local, leader, &fixed)?;
-    list.resize(fixed[2] as usize, 0);
-    let list = bcast_words(&own, local, leader, &list)?;
-    new.put(join(&own, &own.group, &list, fixed[1] != 0, fixed[0])?);
+    let (is_first, has_jobs) = (fixed[1] == 1, fixed[2] == 1);
+    let ours: Vec<String> = if has_jobs {
+        gather_contacts(&own, local)?.iter().map(ToString::to_string).collect()
+    } else {
+        own.group.iter().map(ToString::to_string).collect()
+    };
+    let mut list = String::new();
+    if let Some(meeting) = meeting {
+        list = meeting.exchange(&ours.join("\n"))?;
+    }
+    let list = bcast_text(&own, local, leader, &list)?;
+    let others: Option<Vec<usize>> = if has_jobs {
+        let contacts: Result<Vec<_>, _> = list.lines().map(str::parse).collect();
+        contacts.ok().and_then(|contacts| link(&contacts, is_first).ok())
+    } else {
+        list.lines().map(|rank| rank.parse().ok()).collect()
+    };
+    let others = others.ok_or_else(|| {
+        Failure::new(Class::Other, local, "ranks of the other group are not reached")
+    })?;
+    new.put(join(&own, &own.group, &others, is_first, fixed[0])?);
     Ok(())
 }
 
@@ -102,8 +142,9 @@ pub(crate) fn intercomm_create_from_groups(
     let (Some(a), Some(b)) = (at(&own, local_leader), at(&other, remote_leader)) else {
         return fail(Class::Rank, "a leader is not in its group");
     };
-    let me = process()?.rank();
-    let is_first = b < a;
+    let process = process()?;
+    let me = process.rank();
+    let is_first = process.identity_of(b) < process.identity_of(a);
     let (first, second) = if is_first { (&other, &own) } else { (&own, &other) };
     let both: Group = first.iter().chain(&**second).copied().collect();
     let Some(rank) = both.iter().position(|&r| r == me) else {
@@ -112,8 +153,7 @@ pub(crate) fn intercomm_create_from_groups(
     let what = JOINING ^ what_of_text(&text.text());
     let making = Comm::new(making_context(what, &both), both, rank, "");
     let context = agree_on_context(&making, Handle::WORLD)?;
-    let remote: Vec<u64> = other.iter().map(|&r| r as u64).collect();
-    let made = join(&making, &own, &remote, is_first, context)?;
+    let made = join(&making, &own, &other, is_first, context)?;
     if let Some(comm) = COMMS.at(made) {
         *comm.errhandler.lock() = handler;
     }
@@ -165,7 +205,7 @@ pub(super) fn create_between(
     if place.is_none() || others.is_empty() {
         return Ok(Handle::COMM_NULL);
     }
-    let remote: Vec<u64> = others.iter().map(|&(_, r)| everyone[r] as u64).collect();
+    let remote: Vec<usize> = others.iter().map(|&(_, r)| everyone[r]).collect();
     let is_first = sides.other.start < sides.own.start;
     join(parent, group, &remote, is_first, all[1])
 }

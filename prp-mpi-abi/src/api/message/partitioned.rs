@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Part, part};
 use crate::api::environment::process;
 use crate::api::error::{Class, Failure, Outcome, fail, length};
-use crate::object::{Handle, Partitioned, REQUESTS, Req, take_gone};
+use crate::object::{Handle, Partitioned, REQUESTS, Req, forget_gone};
 use crate::sys::pointer::{Address, Ptr};
 
 /// A number that only the two ends of this message know: of the communicator, both ranks, the tag,
@@ -49,7 +49,7 @@ fn make(
     };
     let numbered = of.comm.next_partitioned(is_receive, peer, tag);
     let other = usize::try_from(peer).map_or(0, |peer| of.comm.peers()[peer]);
-    process()?.forget(&take_gone());
+    forget_gone(process()?);
     let own = process()?.rank();
     let (from, to) = if is_receive { (other, own) } else { (own, other) };
     let words = [of.comm.context(), from as u64, to as u64, tag as u64, numbered];

@@ -2,13 +2,14 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use super::*;
-use crate::process::Launcher;
+use crate::process::{Identity, Launcher};
 use crate::sys::shared::Bell;
 
 /// A rank of which as many threads wait.
 fn process(waiting: usize) -> Process {
     let bell = Bell::new().unwrap();
-    let made = Process::with(0, vec![0], vec![None], bell, Launcher::None).unwrap();
+    let first = Identity { job: 0, number: 0 };
+    let made = Process::with(0, first, vec![0], vec![None], bell, Launcher::None).unwrap();
     let wait = || Waiting::new("MPI_Recv", "MPI_COMM_WORLD".to_owned(), String::new());
     made.waiting.lock().extend((0..waiting).map(|_| wait()));
     made

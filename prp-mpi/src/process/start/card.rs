@@ -1,36 +1,80 @@
-//! What a rank tells the others of itself through the launcher: where it listens, and a secret by
-//! which it knows them from strangers.
+//! What a process tells others of itself: where it listens, and a secret by which it knows them from
+//! strangers. Those of a job have it through the launcher.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::num::ParseIntError;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use prp_sock::PrpAddr;
 
-/// Bytes by which a rank introduces itself: the secret, and its number.
-pub(super) const INTRODUCTION_LEN: usize = 20;
+use crate::process::peers::Identity;
 
-/// Known to the ranks of a job only: the launcher carries it, PRP's wire only sees it from a rank
-/// of the job.
+/// Bytes by which a process introduces itself: the secret, who it is, and what it wants.
+pub(in crate::process) const INTRODUCTION_LEN: usize = 36;
+
+/// Known only to those that were given the card: PRP's wire only sees it from one of these.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub(super) struct Secret(u128);
+pub(in crate::process) struct Secret(u128);
+
+/// A process that has introduced itself.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(in crate::process) struct Caller {
+    pub(in crate::process) identity: Identity,
+    /// The port that it has a message for; [`LINK`] if it wants to be linked.
+    pub(in crate::process) wants: u64,
+}
+
+/// The connection is to be a channel.
+pub(in crate::process) const LINK: u64 = 0;
 
 impl Secret {
     /// It cannot be guessed: the keys of the hashers come from the system's random numbers.
-    pub(super) fn random() -> Self {
+    pub(in crate::process) fn random() -> Self {
         let half = || u128::from(RandomState::new().hash_one(0));
         Self(half() << 64 | half())
     }
 
-    /// The rank that introduces itself by these bytes; none if it does not know the secret.
-    pub(super) fn rank_of(self, introduction: &[u8; INTRODUCTION_LEN]) -> Option<usize> {
-        let (secret, rank) = introduction.split_first_chunk()?;
-        let is_known = u128::from_le_bytes(*secret) == self.0;
-        is_known.then_some(u32::from_le_bytes(*rank.first_chunk()?) as usize)
+    /// The process that introduces itself by these bytes; none if it does not know the secret.
+    pub(in crate::process) fn caller(
+        self,
+        introduction: &[u8; INTRODUCTION_LEN],
+    ) -> Option<Caller> {
+        let (secret, rest) = introduction.split_first_chunk()?;
+        let (job, rest) = rest.split_first_chunk()?;
+        let (number, rest) = rest.split_first_chunk()?;
+        let identity =
+            Identity { job: u64::from_le_bytes(*job), number: u32::from_le_bytes(*number) };
+        let wants = u64::from_le_bytes(*rest.first_chunk()?);
+        (u128::from_le_bytes(*secret) == self.0).then_some(Caller { identity, wants })
+    }
+
+    /// What a process says first on a connection to one that has this secret.
+    pub(in crate::process) fn introduction(self, caller: Caller) -> [u8; INTRODUCTION_LEN] {
+        let mut bytes = [0; INTRODUCTION_LEN];
+        bytes[..16].copy_from_slice(&self.0.to_le_bytes());
+        bytes[16..24].copy_from_slice(&caller.identity.job.to_le_bytes());
+        bytes[24..28].copy_from_slice(&caller.identity.number.to_le_bytes());
+        bytes[28..].copy_from_slice(&caller.wants.to_le_bytes());
+        bytes
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl FromStr for Secret {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        u128::from_str_radix(text, 16).map(Self)
     }
 }
 
@@ -62,17 +106,14 @@ impl BusinessCard {
     }
 
     /// What `rank` says first on a connection to the owner of this card.
-    pub(super) fn introduction(&self, rank: u32) -> [u8; INTRODUCTION_LEN] {
-        let mut bytes = [0; INTRODUCTION_LEN];
-        bytes[..16].copy_from_slice(&self.secret.0.to_le_bytes());
-        bytes[16..].copy_from_slice(&rank.to_le_bytes());
-        bytes
+    pub(super) fn introduction(&self, rank: usize) -> [u8; INTRODUCTION_LEN] {
+        self.secret.introduction(Caller { identity: Identity::of_rank(rank), wants: LINK })
     }
 }
 
 impl fmt::Display for BusinessCard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:032x} {}", self.address, self.secret.0, escaped(&self.socket))
+        write!(f, "{} {} {}", self.address, self.secret, escaped(&self.socket))
     }
 }
 
@@ -83,7 +124,7 @@ impl FromStr for BusinessCard {
         let mut parts = text.splitn(3, ' ');
         let mut parse = || {
             let (address, secret, socket) = (parts.next()?, parts.next()?, parts.next()?);
-            let secret = Secret(u128::from_str_radix(secret, 16).ok()?);
+            let secret = secret.parse().ok()?;
             Some(Self { address: address.to_owned(), secret, socket: unescaped(socket)? })
         };
         let parsed = parse();
@@ -143,12 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn rank_of__believes_a_rank_that_knows_the_secret_and_no_stranger() {
+    fn caller__believes_one_that_knows_the_secret_and_no_stranger() {
         let secret = Secret::random();
-        let card = |secret| BusinessCard::new(None, secret, Path::new("/rank-0"));
-        let known = card(secret).introduction(3);
-        assert_eq!(secret.rank_of(&known), Some(3));
-        let guessed = card(Secret::random()).introduction(3);
-        assert_eq!(secret.rank_of(&guessed), None);
+        let caller = Caller { identity: Identity { job: u64::MAX - 1, number: 3 }, wants: 1 << 40 };
+        assert_eq!(secret.caller(&secret.introduction(caller)), Some(caller));
+        assert_eq!(secret.caller(&Secret::random().introduction(caller)), None);
     }
 }

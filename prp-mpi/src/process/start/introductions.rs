@@ -1,22 +1,22 @@
-//! Connections of other nodes, until they have said which rank they are from. Any process of the
-//! cluster can connect; only a rank of this job knows the secret.
+//! Connections of other nodes, until they have said which process they are from. Any process of the
+//! cluster can connect; only one that was given the card knows the secret.
 
 use std::io::{self, ErrorKind, Read};
 use std::time::{Duration, Instant};
 
 use prp_sock::{Awaited, PrpListener, PrpStream, wait_any};
 
-use super::card::{INTRODUCTION_LEN, Secret};
+use super::card::{Caller, INTRODUCTION_LEN, Secret};
 
-/// How long a connection may take to say which rank it is from: one that does not is a stranger's.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a connection may take to say whom it is from: one that does not is a stranger's.
+pub(in crate::process) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Connections that may be without an introduction at a time. Others wait in the listener's queue.
 const MAX_UNKNOWN: usize = 256;
 
 /// Accepts connections, and tells those of ranks from those of strangers. None waits for another.
 #[derive(Debug)]
-pub(super) struct Introductions<'a> {
+pub(in crate::process) struct Introductions<'a> {
     listener: &'a PrpListener,
     secret: Secret,
     patience: Duration,
@@ -35,15 +35,18 @@ struct Unknown {
 
 impl<'a> Introductions<'a> {
     /// Of the connections that `listener` accepts.
-    pub(super) const fn new(listener: &'a PrpListener, secret: Secret) -> Self {
+    pub(in crate::process) const fn new(listener: &'a PrpListener, secret: Secret) -> Self {
         Self { listener, secret, patience: PATIENCE, unknown: Vec::new() }
     }
 
-    /// Waits for the next rank.
+    /// Waits for the next process.
     ///
     /// # Errors
     /// `TimedOut` at `deadline`; those of the listener.
-    pub(super) fn next(&mut self, deadline: Instant) -> io::Result<(usize, PrpStream)> {
+    pub(in crate::process) fn next(
+        &mut self,
+        deadline: Instant,
+    ) -> io::Result<(Caller, PrpStream)> {
         loop {
             let now = Instant::now();
             self.unknown.retain(|unknown| unknown.ends_at > now);
@@ -58,10 +61,10 @@ impl<'a> Introductions<'a> {
                 match self.unknown[at].read(self.secret) {
                     Err(e) if e.kind() == ErrorKind::WouldBlock => {}
                     Err(_) => drop(self.unknown.swap_remove(at)),
-                    Ok(rank) => {
+                    Ok(caller) => {
                         let Unknown { stream, .. } = self.unknown.swap_remove(at);
                         stream.set_nonblocking(false)?;
-                        return Ok((rank, stream));
+                        return Ok((caller, stream));
                     }
                 }
             }
@@ -103,18 +106,18 @@ impl<'a> Introductions<'a> {
 }
 
 impl Unknown {
-    /// Reads what has come; the rank, once all of its introduction has.
+    /// Reads what has come; the caller, once all of its introduction has.
     ///
     /// # Errors
-    /// `WouldBlock` if there is more to come; any other if it is no rank's.
-    fn read(&mut self, secret: Secret) -> io::Result<usize> {
+    /// `WouldBlock` if there is more to come; any other if it is a stranger's.
+    fn read(&mut self, secret: Secret) -> io::Result<Caller> {
         while let rest @ [_, ..] = &mut self.introduction[self.len..] {
             match self.stream.read(rest)? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 n => self.len += n,
             }
         }
-        secret.rank_of(&self.introduction).ok_or_else(|| ErrorKind::PermissionDenied.into())
+        secret.caller(&self.introduction).ok_or_else(|| ErrorKind::PermissionDenied.into())
     }
 }
 
@@ -134,7 +137,7 @@ mod tests {
         Instant::now() + Duration::from_secs(600)
     }
 
-    fn introduction(secret: Secret, rank: u32) -> [u8; INTRODUCTION_LEN] {
+    fn introduction(secret: Secret, rank: usize) -> [u8; INTRODUCTION_LEN] {
         BusinessCard::new(None, secret, Path::new("/rank-0")).introduction(rank)
     }
 
@@ -155,8 +158,8 @@ mod tests {
             let words = introduction(secret, 3);
             rank.write_all(&words[..7]).expect("it is connected");
             rank.write_all(&words[7..]).expect("it is connected");
-            let (number, mut ours) = introductions.next(much_later()).expect("a rank");
-            assert_eq!(number, 3);
+            let (caller, mut ours) = introductions.next(much_later()).expect("a rank");
+            assert_eq!(caller.identity.number, 3);
             assert!(introductions.unknown.len() >= 2, "both are still waited for");
             // Its stream waits, as those of all ranks.
             rank.write_all(b"x").expect("it is connected");

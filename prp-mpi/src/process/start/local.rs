@@ -9,7 +9,7 @@ use crate::sys::descriptors::{receive, send};
 use crate::sys::shared::{Bell, SharedEnd};
 
 /// As rank `me` of `ranks` on this node, with the rank that listens at the other end of `stream`.
-pub(super) fn introduce(
+pub(in crate::process) fn introduce(
     stream: &UnixStream,
     me: usize,
     ranks: usize,
@@ -22,7 +22,7 @@ pub(super) fn introduce(
 }
 
 /// As the rank that listens; which rank the other one is.
-pub(super) fn welcome(
+pub(in crate::process) fn welcome(
     stream: &UnixStream,
     me: usize,
     bell: &Bell,

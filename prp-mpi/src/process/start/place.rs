@@ -12,6 +12,7 @@ use super::introductions::Introductions;
 use super::local;
 use crate::channel::Stream;
 use crate::control::{environment, socket};
+use crate::process::peers::Identity;
 use crate::sys::shared::Bell;
 
 /// How long the other ranks may take to connect once all are known to be there.
@@ -24,6 +25,8 @@ pub(super) struct JobPosition {
     pub(super) nodes: Vec<usize>,
     /// A folder of this user alone, for the socket at which ranks of this node meet.
     pub(super) folder: PathBuf,
+    /// The first rank, among all processes of the launcher.
+    pub(super) first: Identity,
 }
 
 impl JobPosition {
@@ -38,10 +41,12 @@ impl JobPosition {
         let nodes = nodes.map_err(|_| invalid(environment::NODES))?;
         let folder =
             env::var_os(environment::FOLDER).ok_or_else(|| invalid(environment::FOLDER))?;
+        let first = env::var(environment::FIRST).ok().and_then(|text| text.parse().ok());
+        let first = first.ok_or_else(|| invalid(environment::FIRST))?;
         if rank >= nodes.len() {
             return Err(invalid(environment::RANK));
         }
-        Ok(Some(Self { rank, nodes, folder: folder.into() }))
+        Ok(Some(Self { rank, nodes, folder: folder.into(), first }))
     }
 
     /// Tells where this rank listens, learns where the others do by `exchange`, connects to those
@@ -71,7 +76,7 @@ impl JobPosition {
             } else {
                 let mut stream = PrpStream::connect(card.address())
                     .map_err(|e| io::Error::new(e.kind(), format!("rank {rank}: {e}")))?;
-                stream.write_all(&card.introduction(self.rank as u32))?;
+                stream.write_all(&card.introduction(self.rank))?;
                 Stream::Remote(stream)
             });
         }
@@ -84,8 +89,8 @@ impl JobPosition {
             let mut introductions = Introductions::new(listener, secret);
             let deadline = Instant::now() + CONNECT_TIMEOUT;
             for _ in later.filter(|&r| !self.is_here(r)) {
-                let (rank, stream) = introductions.next(deadline)?;
-                place(&mut streams, rank, Stream::Remote(stream))?;
+                let (caller, stream) = introductions.next(deadline)?;
+                place(&mut streams, caller.identity.number as usize, Stream::Remote(stream))?;
             }
         }
         let _ = std::fs::remove_file(path);

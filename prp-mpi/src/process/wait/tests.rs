@@ -4,7 +4,7 @@ use std::thread;
 
 use super::*;
 use crate::matching::Pattern;
-use crate::process::Launcher;
+use crate::process::{Identity, Launcher};
 use crate::sys::memory::Region;
 use crate::sys::shared::SharedEnd;
 use crate::wire::{Header, Kind, Signature};
@@ -23,7 +23,9 @@ fn pair() -> [Process; 2] {
         let end = SharedEnd::new(memory.try_clone().unwrap(), me == 0, peer).unwrap();
         let mut streams = vec![None, None];
         streams[1 - me] = Some(Stream::Local(end));
-        let mut made = Process::with(me, vec![0; 2], streams, bell, Launcher::None).unwrap();
+        let first = Identity { job: 0, number: 0 };
+        let nodes = vec![0; 2];
+        let mut made = Process::with(me, first, nodes, streams, bell, Launcher::None).unwrap();
         made.longest_sleep = NEVER;
         made.share();
         made
