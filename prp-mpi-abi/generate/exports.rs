@@ -99,6 +99,12 @@ fn parameter(kind: &str, other: Option<&str>, name: &str) -> (String, String) {
         ("MPI_User_function_c*", _) => {
             ("Option<LargeUserFunction>".into(), format!("Combiner::Long({plain})"))
         }
+        ("MPI_Datarep_conversion_function*", _) => {
+            ("Callback".into(), format!("Conversion::Int({plain})"))
+        }
+        ("MPI_Datarep_conversion_function_c*", _) => {
+            ("Callback".into(), format!("Conversion::Long({plain})"))
+        }
         _ => (rust_type(kind), plain),
     }
 }

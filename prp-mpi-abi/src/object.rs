@@ -19,7 +19,7 @@ use prp_mpi::request::{RequestId, Status};
 
 pub(crate) use self::attributes::{Attributes, with_attributes_of_type};
 pub(crate) use self::communicator::{Comm, Group, HeldComm, Remote, forget_gone};
-pub(crate) use self::file::{OpenFile, Piece, View};
+pub(crate) use self::file::{OpenFile, OwnRepresentation, Piece, Representation, View};
 pub(crate) use self::partitioned::Partitioned;
 pub(crate) use self::table::{Table, within_callback};
 pub(crate) use self::window::{Epochs, Extent, Window, WindowMemory, WindowValues};
@@ -240,6 +240,12 @@ fn basic_of(handle: usize) -> Basic {
     let (_, _, class, size) = BASICS.into_iter().find(|b| b.0 == handle).unwrap_or(BASICS[0]);
     let shorter = SHORTER_OUTSIDE.into_iter().find(|s| s.0 == handle);
     Basic::new(class, size).with_external(shorter.map_or(size, |s| s.1))
+}
+
+/// The first predefined datatype of a kind of element.
+pub(crate) fn handle_of_basic(basic: Basic) -> Handle {
+    let found = BASICS.into_iter().find(|b| basic_of(b.0) == basic);
+    found.map_or(Handle::BYTE, |b| Handle(b.0))
 }
 
 /// Predefined pairs: handle, name, kind of the value, kind of the index, offset of the index.

@@ -39,6 +39,7 @@ pub(crate) enum Class {
     Base = 24,
     Conversion = 25,
     Disp = 26,
+    DupDatarep = 27,
     FileExists = 28,
     FileInUse = 29,
     File = 30,
@@ -201,8 +202,8 @@ fn end(name: &str, failure: &Failure) -> ! {
 /// A function that is not there: the program ends, once, unless it has asked for errors to be
 /// returned.
 pub(crate) fn refuse(name: &'static str) -> c_int {
-    let text = "prp-mpi does not implement this function (data representations of programs and Fortran \
-                are left out; `prp-mpicc --functions` lists what is there)";
+    let text = "prp-mpi does not implement this function (Fortran is left out; `prp-mpicc --functions` \
+                lists what is there)";
     handle(name, &Failure::new(Class::Unsupported, Handle::WORLD, text))
 }
 

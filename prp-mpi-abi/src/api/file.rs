@@ -23,6 +23,7 @@ pub(crate) use self::calls::*;
 pub(crate) use self::failure::*;
 use self::mode::Mode;
 pub(crate) use self::pointer::*;
+pub(crate) use self::representation::register_datarep;
 pub(crate) use self::view::*;
 use super::collective::{allgather_words, bcast_words, intra, plan_of_barrier};
 use super::environment::process;

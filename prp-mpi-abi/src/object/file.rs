@@ -1,5 +1,6 @@
 //! Files: of the ranks of a communicator, each of which sees its own part.
 
+mod representation;
 mod view;
 
 use std::fs::File;
@@ -10,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
 use prp_mpi::request::Status;
 
+pub(crate) use self::representation::{OwnRepresentation, Representation};
 pub(crate) use self::view::{Piece, View};
 use super::{Comm, Handle, Info};
 

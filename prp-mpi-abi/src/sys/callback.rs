@@ -27,6 +27,9 @@ type ErrorHandler = unsafe extern "C" fn(Ptr<Handle>, Ptr<c_int>, ...);
 type Query = extern "C" fn(Address, Ptr<Status>) -> c_int;
 type Free = extern "C" fn(Address) -> c_int;
 type Cancel = extern "C" fn(Address, c_int) -> c_int;
+type Extent = extern "C" fn(Handle, Ptr<isize>, Address) -> c_int;
+type Converter = extern "C" fn(Address, Handle, c_int, Address, i64, Address) -> c_int;
+type LargeConverter = extern "C" fn(Address, Handle, i64, Address, i64, Address) -> c_int;
 
 macro_rules! function {
     ($callback:expr, $type:ty) => {
@@ -93,6 +96,57 @@ impl Callback {
     /// Cancels a generalized request.
     pub(crate) fn cancel(self, extra: Address, complete: bool) -> c_int {
         function!(self, Cancel)(extra, c_int::from(complete))
+    }
+
+    /// The bytes that an element takes in a file. `None` if the function fails.
+    pub(crate) fn extent(self, of: Handle, extra: Address) -> Option<isize> {
+        let mut extent = 0;
+        let failed = function!(self, Extent)(of, Ptr(&raw mut extent), extra);
+        (failed == 0).then_some(extent)
+    }
+}
+
+/// A function that converts elements between memory and a file, with counts of either size.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Conversion {
+    /// With `int`.
+    Int(Callback),
+    /// With `MPI_Count`.
+    Long(Callback),
+}
+
+impl Conversion {
+    /// Whether there is none, `MPI_CONVERSION_FN_NULL`: bytes are in the file as in memory.
+    pub(crate) const fn is_null(self) -> bool {
+        let (Self::Int(callback) | Self::Long(callback)) = self;
+        callback.is_null()
+    }
+
+    /// Converts `count` elements of `datatype` between `memory`, where they are the first, and
+    /// `file`, where each takes `each` bytes: what the function returns.
+    pub(crate) fn call(
+        self,
+        memory: Address,
+        (count, datatype): (usize, Handle),
+        (file, each): (Address, usize),
+        extra: Address,
+    ) -> c_int {
+        match self {
+            Self::Int(callback) => {
+                const MOST: usize = c_int::MAX as usize;
+                let mut parts = (0..count).step_by(MOST).map(|first| {
+                    let part = (count - first).min(MOST) as c_int;
+                    let file = file.offset((first * each) as isize);
+                    let call = function!(callback, Converter);
+                    call(memory, datatype, part, file, first as i64, extra)
+                });
+                parts.find(|failed| *failed != 0).unwrap_or(0)
+            }
+            Self::Long(callback) => {
+                let call = function!(callback, LargeConverter);
+                call(memory, datatype, count as i64, file, 0, extra)
+            }
+        }
     }
 }
 

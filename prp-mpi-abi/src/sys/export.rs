@@ -10,7 +10,9 @@
 
 use std::ffi::{c_char, c_int};
 
-use super::callback::{Callback, Combiner, CommCopy, CommDelete, LargeUserFunction, UserFunction};
+use super::callback::{
+    Callback, Combiner, CommCopy, CommDelete, Conversion, LargeUserFunction, UserFunction,
+};
 use super::pointer::{Address, Counts, Ptr, Status};
 use crate::api;
 use crate::api::error::{call, check_results, refuse};

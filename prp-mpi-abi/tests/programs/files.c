@@ -214,6 +214,82 @@ static void external32(void) {
     CHECK(!MPI_File_close(&file));
 }
 
+/* A representation of the program's own: an int is in the file twice, the second time inverted. */
+static int write_twice(void *memory, MPI_Datatype type, int count, void *file, MPI_Offset first, void *calls) {
+    CHECK(type == MPI_INT);
+    const int *from = (const int *)memory + first;
+    for (int i = 0; i < count; i++) ((int *)file)[2 * i] = from[i], ((int *)file)[2 * i + 1] = ~from[i];
+    ++*(int *)calls;
+    return MPI_SUCCESS;
+}
+
+static int read_twice(void *memory, MPI_Datatype type, int count, void *file, MPI_Offset first, void *calls) {
+    CHECK(type == MPI_INT);
+    int *into = (int *)memory + first;
+    for (int i = 0; i < count; i++) {
+        into[i] = ((int *)file)[2 * i];
+        if (into[i] != ~((int *)file)[2 * i + 1]) return MPI_ERR_IO;
+    }
+    ++*(int *)calls;
+    return MPI_SUCCESS;
+}
+
+static int extent_twice(MPI_Datatype type, MPI_Aint *extent, void *calls) {
+    int bytes;
+    (void)calls;
+    MPI_Type_size(type, &bytes);
+    *extent = type == MPI_INT ? 2 * bytes : bytes;
+    return MPI_SUCCESS;
+}
+
+static void representation(void) {
+    MPI_File file = fresh("representation");
+    MPI_Status status;
+    MPI_Aint extent;
+    MPI_Offset at;
+    static int calls;
+    int own[3] = {rank, 100 + rank, -rank}, back[4] = {0}, pair[2], wrong = 5;
+    char name[MPI_MAX_DATAREP_STRING];
+    MPI_Datatype etype, filetype;
+    CHECK(!MPI_Register_datarep("twice", read_twice, write_twice, extent_twice, &calls));
+    CHECK(!MPI_File_set_view(file, 24 * rank, MPI_INT, MPI_INT, "twice", MPI_INFO_NULL));
+    CHECK(!MPI_File_get_view(file, &at, &etype, &filetype, name) && !strcmp(name, "twice"));
+    CHECK(!MPI_File_get_type_extent(file, MPI_INT, &extent) && extent == 8);
+    CHECK(!MPI_File_write(file, own, 3, MPI_INT, &status) && count_of(&status, MPI_INT) == 3);
+    CHECK(position_of(file) == 3 && calls == 1);
+    CHECK(!MPI_File_read_at(file, 1, back, 2, MPI_INT, &status) && count_of(&status, MPI_INT) == 2);
+    CHECK(back[0] == 100 + rank && back[1] == -rank && calls == 2);
+    MPI_Barrier(world);
+    CHECK(!MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    CHECK(!MPI_File_read_at(file, 24 * rank + 8, pair, 8, MPI_BYTE, &status));
+    CHECK(pair[0] == 100 + rank && pair[1] == ~(100 + rank));
+    MPI_Barrier(world);
+    /* What the function does not take is an error; what ends within a number is left out. */
+    CHECK(!MPI_File_write_at(file, 24 * rank + 20, &wrong, 4, MPI_BYTE, &status));
+    CHECK(!MPI_File_set_view(file, 24 * rank, MPI_INT, MPI_INT, "twice", MPI_INFO_NULL));
+    FAILS(MPI_File_read_at(file, 2, back, 1, MPI_INT, &status), MPI_ERR_CONVERSION);
+    MPI_Barrier(world);
+    CHECK(!MPI_File_set_size(file, 24 * size - 2));
+    if (rank == size - 1) {
+        CHECK(!MPI_File_read_at(file, 0, back, 4, MPI_INT, &status));
+        CHECK(count_of(&status, MPI_INT) == 2 && back[1] == 100 + rank);
+    }
+    CHECK(!MPI_File_close(&file));
+}
+
+static void datareps(void) {
+    int class;
+    CHECK(!MPI_Register_datarep("unconverted", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, extent_twice, NULL));
+    const char *taken[] = {"native", "external32", "unconverted"};
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 3; i++) {
+        int code = MPI_Register_datarep(taken[i], read_twice, write_twice, extent_twice, NULL);
+        MPI_Error_class(code, &class);
+        CHECK(class == MPI_ERR_DUP_DATAREP);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+
 static void requests(void) {
     MPI_File file = fresh("requests");
     MPI_Request request[2];
@@ -437,6 +513,8 @@ int main(int argc, char **argv) {
     views();
     shared_pointer();
     external32();
+    datareps();
+    representation();
     requests();
     atomicity();
     large();

@@ -19,7 +19,10 @@ use crate::api::datatype::{from_external, to_external};
 use crate::api::environment::process;
 use crate::api::error::{Class, Failure, Outcome, current_call};
 use crate::api::message::{put_status, region, type_of};
-use crate::object::{Handle, OpenFile, Piece, REQUESTS, Req, View};
+use crate::object::{
+    Handle, OpenFile, OwnRepresentation, Piece, REQUESTS, Representation, Req, View,
+};
+use crate::sys::callback::{Conversion, address_of};
 use crate::sys::pointer::{Address, Ptr, Status};
 
 /// Bytes that are read or written at a time.
@@ -47,6 +50,8 @@ pub(crate) struct FileAccess {
     handle: Handle,
     region: Region,
     datatype: Arc<Datatype>,
+    /// What the program has passed.
+    buffer: (Address, usize, Handle),
     is_write: bool,
     place: Place,
 }
@@ -93,16 +98,24 @@ impl FileAccess {
             return Err(file.failure(handle, Class::Arg, format!("offset {offset} is negative")));
         }
         let region = region(buffer, count, datatype, handle).map_err(own)?;
+        let buffer = (buffer, usize::try_from(count).unwrap_or(0), datatype);
         let datatype = type_of(datatype, handle).map_err(own)?;
-        Ok(Self { file, handle, region, datatype, is_write, place })
+        Ok(Self { file, handle, region, datatype, buffer, is_write, place })
+    }
+
+    /// Bytes of an element in the file.
+    fn bytes_of_each(&self, view: &View) -> Result<usize, Failure> {
+        view.representation.size_of(&self.datatype).ok_or_else(|| {
+            let text = format!("{} has no size for a number", view.representation.name());
+            self.file.failure(self.handle, Class::UnsupportedDatarep, text)
+        })
     }
 
     /// Bytes of the elements in the file.
-    fn len(&self, view: &View) -> usize {
+    fn len(&self, view: &View) -> Result<usize, Failure> {
         match self.datatype.size() {
-            0 => 0,
-            size if view.is_external() => self.region.len() / size * self.datatype.external_size(),
-            _ => self.region.len(),
+            0 => Ok(0),
+            size => Ok(self.region.len() / size * self.bytes_of_each(view)?),
         }
     }
 
@@ -110,7 +123,7 @@ impl FileAccess {
     fn perform(&self) -> Result<Ending, Failure> {
         let file = &self.file;
         let view = file.view.lock().clone();
-        let len = self.len(&view);
+        let len = self.len(&view)?;
         if !(len as u64).is_multiple_of(view.unit) {
             let text = format!("{len} bytes are no whole number of units of {}", view.unit);
             return Err(file.failure(self.handle, Class::Io, text));
@@ -143,13 +156,14 @@ impl FileAccess {
         })?;
         let process = process()?;
         let failure = |error: io::Error| file.io_failure(self.handle, &error);
-        let is_external = view.is_external();
+        let is_as_in_memory =
+            matches!(view.representation, Representation::Native | Representation::Internal);
         let outside = if self.is_write {
             process.settle(|| self.region.span());
-            is_external.then(|| self.outside()).transpose()?
+            self.outside(view)?
         } else {
             process.complete(|| self.region.span());
-            is_external.then(|| Region::owned(len))
+            (!is_as_in_memory).then(|| Region::owned(len))
         };
         let mut region = outside.unwrap_or_else(|| self.region.clone());
         let done = locked(file, self.is_write, || match self.is_write {
@@ -160,24 +174,80 @@ impl FileAccess {
         if self.is_write {
             return Ok((self.region.len(), done));
         }
-        if !is_external {
+        if is_as_in_memory {
             return Ok((done, done));
         }
-        let native = from_external(&region.to_vec(), &self.datatype);
-        let bytes = bytes_in_memory(&self.datatype, done);
-        self.region.clone().write(0, &native[..bytes]);
-        Ok((bytes, done))
+        Ok((self.take_in(view, &mut region, done)?, done))
     }
 
-    /// What is written to a file of external32.
-    fn outside(&self) -> Result<Region, Failure> {
-        let packed = to_external(&self.region.to_vec(), &self.datatype).ok_or_else(|| {
+    /// What is written to the file, if that is not as in memory.
+    fn outside(&self, view: &View) -> Result<Option<Region>, Failure> {
+        let packed = match &view.representation {
+            Representation::Native | Representation::Internal => return Ok(None),
+            Representation::External => to_external(&self.region.to_vec(), &self.datatype),
+            Representation::Own(own) => {
+                let mut converted = Region::owned(self.len(view)?);
+                if own.write.is_null() {
+                    converted.write(0, &self.region.to_vec());
+                } else {
+                    let count = self.buffer.1;
+                    self.convert(
+                        own,
+                        own.write,
+                        count,
+                        (&mut converted, self.bytes_of_each(view)?),
+                    )?;
+                }
+                return Ok(Some(converted));
+            }
+        };
+        let packed = packed.ok_or_else(|| {
             let text = "a number that external32 has no room for";
             self.file.failure(self.handle, Class::Conversion, text)
         })?;
         let mut outside = Region::owned(packed.len());
         outside.write(0, &packed);
-        Ok(outside)
+        Ok(Some(outside))
+    }
+
+    /// Takes the first `done` bytes that were read into memory; how many bytes they are there.
+    fn take_in(&self, view: &View, region: &mut Region, done: usize) -> Result<usize, Failure> {
+        let own = match &view.representation {
+            Representation::Own(own) => own,
+            _ => {
+                let native = from_external(&region.to_vec(), &self.datatype);
+                let bytes = bytes_in_memory(&self.datatype, done);
+                self.region.clone().write(0, &native[..bytes]);
+                return Ok(bytes);
+            }
+        };
+        let each = self.bytes_of_each(view)?;
+        let whole = done.checked_div(each).unwrap_or(0);
+        let bytes = whole * self.datatype.size();
+        if own.read.is_null() {
+            self.region.clone().write(0, &region.to_vec()[..bytes]);
+        } else {
+            self.convert(own, own.read, whole, (region, each))?;
+        }
+        Ok(bytes)
+    }
+
+    /// Has a function of the program convert elements.
+    fn convert(
+        &self,
+        own: &OwnRepresentation,
+        by: Conversion,
+        count: usize,
+        (file, each): (&mut Region, usize),
+    ) -> Outcome {
+        let (memory, _, datatype) = self.buffer;
+        match by.call(memory, (count, datatype), (address_of(file), each), own.extra) {
+            0 => Ok(()),
+            code => {
+                let text = format!("the function of '{}' returned {code}", own.name);
+                Err(self.file.failure(self.handle, Class::Conversion, text))
+            }
+        }
     }
 
     /// Does it now.

@@ -1,24 +1,104 @@
-//! Numbers in files: as in memory, or as in external32.
+//! Numbers in files: as in memory, as in external32, or as functions of the program write them.
 
+use std::ffi::c_char;
 use std::sync::Arc;
 
-use prp_mpi::datatype::Datatype;
+use parking_lot::Mutex;
+use prp_mpi::datatype::{Basic, Datatype};
 
-/// How a datatype lies in a file of external32. `None` if its numbers are not as long there, and
-/// not all of one kind: then nothing says where they lie.
-pub(super) fn in_external(of: &Arc<Datatype>) -> Option<Arc<Datatype>> {
-    if of.all_kinds(|kind| kind.size == kind.external) {
+use crate::api::error::{Class, Outcome, fail};
+use crate::object::{OwnRepresentation, Representation, handle_of_basic};
+use crate::sys::callback::{Callback, Conversion};
+use crate::sys::pointer::{Address, Ptr};
+
+/// Bytes of the longest name with its end: `MPI_MAX_DATAREP_STRING`.
+const LONGEST_NAME: usize = 128;
+
+/// What the program has registered.
+static REGISTERED: Mutex<Vec<Arc<OwnRepresentation>>> = Mutex::new(Vec::new());
+
+/// The representation of a name.
+pub(super) fn representation_of(name: &str) -> Option<Representation> {
+    let predefined = Representation::PREDEFINED.into_iter().find(|known| known.name() == name);
+    predefined.or_else(|| {
+        let registered = REGISTERED.lock();
+        let own = registered.iter().find(|own| own.name == name)?;
+        Some(Representation::Own(own.clone()))
+    })
+}
+
+pub(crate) fn register_datarep(
+    name: Ptr<c_char>,
+    read: Conversion,
+    write: Conversion,
+    extent: Callback,
+    extra: Address,
+) -> Outcome {
+    let name = name.text();
+    if name.is_empty() || name.len() >= LONGEST_NAME || extent.is_null() {
+        return fail(Class::Arg, "a representation has a short name, and a function for extents");
+    }
+    if representation_of(&name).is_some() {
+        return fail(Class::DupDatarep, "there is a representation of this name");
+    }
+    let own = OwnRepresentation { name, read, write, extent, extra };
+    REGISTERED.lock().push(Arc::new(own));
+    Ok(())
+}
+
+impl OwnRepresentation {
+    /// Bytes that a number takes in a file.
+    fn bytes_of(&self, kind: Basic) -> Option<u8> {
+        let extent = self.extent.extent(handle_of_basic(kind), self.extra)?;
+        u8::try_from(extent).ok().filter(|bytes| *bytes > 0)
+    }
+}
+
+impl Representation {
+    /// Bytes that a number takes in a file. `None` if the program does not say.
+    fn bytes_of(&self, kind: Basic) -> Option<u8> {
+        match self {
+            Self::Native | Self::Internal => Some(kind.size),
+            Self::External => Some(kind.external),
+            Self::Own(own) => own.bytes_of(kind),
+        }
+    }
+
+    /// Bytes that the numbers of an element take in a file.
+    pub(super) fn size_of(&self, of: &Datatype) -> Option<usize> {
+        match self {
+            Self::Native | Self::Internal => return Some(of.size()),
+            Self::External => return Some(of.external_size()),
+            Self::Own(_) => {}
+        }
+        let mut size = Some(0);
+        of.each_run(|run| {
+            let bytes = self.bytes_of(run.basic).map(|bytes| run.count * usize::from(bytes));
+            size = size.zip(bytes).map(|(before, bytes)| before + bytes);
+        });
+        size
+    }
+}
+
+/// How a datatype lies in a file. `None` if its numbers are not as long there, and not all of one
+/// kind: then nothing says where they lie.
+pub(super) fn in_file(
+    of: &Arc<Datatype>,
+    representation: &Representation,
+) -> Option<Arc<Datatype>> {
+    if of.all_kinds(|kind| representation.bytes_of(kind) == Some(kind.size)) {
         return Some(of.clone());
     }
     let kind = of.only_basic()?;
-    let (size, external) = (isize::from(kind.size), isize::from(kind.external));
+    let bytes = representation.bytes_of(kind)?;
+    let (size, external) = (isize::from(kind.size), isize::from(bytes));
     let there = |bytes: isize| (bytes % size == 0).then(|| bytes / size * external);
     let mut blocks = Some(Vec::new());
     of.each_run(|run| match (there(run.at), &mut blocks) {
         (Some(at), Some(blocks)) => blocks.push((at, run.count)),
         _ => blocks = None,
     });
-    let number = Datatype::basic(kind.class, kind.external);
+    let number = Datatype::basic(kind.class, bytes);
     let made = Datatype::blocks(&number, blocks?)?.resized(there(of.lb())?, there(of.extent())?);
     made.map(Arc::new)
 }
@@ -53,8 +133,9 @@ mod tests {
     }
 
     #[test]
-    fn in_external__places_are_counted_in_the_bytes_there() {
+    fn in_file__places_are_counted_in_the_bytes_there() {
         let strided = Datatype::blocks(&long(), [(8, 2), (40, 1)]).unwrap().resized(0, 64).unwrap();
+        let in_external = |of: &Arc<Datatype>| in_file(of, &Representation::External);
         let there = in_external(&Arc::new(strided)).unwrap();
         assert_eq!((there.size(), there.extent(), there.true_bounds()), (12, 32, (4, 24)));
         let odd = Datatype::blocks(&long(), [(4, 1)]).unwrap();

@@ -6,35 +6,27 @@ use std::sync::Arc;
 use prp_mpi::datatype::Datatype;
 
 use super::mode::Mode;
-use super::representation::in_external;
+use super::representation::{in_file, representation_of};
 use super::{agree, check_no_split, file_of};
 use crate::api::collective::allgather_words;
 use crate::api::error::{Class, Failure, Outcome};
 use crate::api::message::type_of;
-use crate::object::{Handle, OpenFile, TYPES, Typed, View};
+use crate::object::{Handle, OpenFile, Representation, TYPES, Typed, View};
 use crate::sys::pointer::{Counts, Ptr};
-
-/// Numbers as on any machine.
-const EXTERNAL: &str = "external32";
-
-/// All representations; of the first two numbers are as in memory.
-const REPRESENTATIONS: [&str; 3] = ["native", "internal", EXTERNAL];
 
 /// `MPI_DISPLACEMENT_CURRENT`: where the shared pointer is.
 const CURRENT: i64 = -1;
 
 /// A datatype as it lies in a file.
-fn in_file(
+fn checked_in_file(
     file: &OpenFile,
     handle: Handle,
     of: &Arc<Datatype>,
-    is_external: bool,
+    representation: &Representation,
 ) -> Result<Arc<Datatype>, Failure> {
-    if !is_external {
-        return Ok(of.clone());
-    }
-    in_external(of).ok_or_else(|| {
-        let text = "external32 has other sizes for some of the numbers of this datatype";
+    in_file(of, representation).ok_or_else(|| {
+        let name = representation.name();
+        let text = format!("{name} has other sizes for some of the numbers of this datatype");
         file.failure(handle, Class::UnsupportedDatarep, text)
     })
 }
@@ -48,17 +40,15 @@ fn made(
     datarep: &str,
 ) -> Result<View, Failure> {
     let failure = |class, text: String| file.failure(fh, class, text);
-    let representation = REPRESENTATIONS.into_iter().find(|name| *name == datarep);
-    let representation = representation.ok_or_else(|| {
+    let representation = representation_of(datarep).ok_or_else(|| {
         failure(Class::UnsupportedDatarep, format!("no representation '{datarep}'"))
     })?;
-    let is_external = representation == EXTERNAL;
     let start = u64::try_from(start)
         .map_err(|_| failure(Class::Arg, format!("a view that begins at byte {start}")))?;
     let known = |handle| type_of(handle, fh).map_err(|failure| file.own(fh, failure));
     let (unit, whole) = (known(etype)?, known(filetype)?);
-    let tile = in_file(file, fh, &whole, is_external)?;
-    let bytes = in_file(file, fh, &unit, is_external)?.size();
+    let tile = checked_in_file(file, fh, &whole, &representation)?;
+    let bytes = checked_in_file(file, fh, &unit, &representation)?.size();
     if bytes == 0 || !tile.size().is_multiple_of(bytes) {
         let text = "a view of no whole number of its units".to_owned();
         return Err(failure(Class::Arg, text));
@@ -129,14 +119,15 @@ pub(crate) fn file_get_view(
     start.put(view.start.cast_signed());
     etype.put(handle_for_program(&view.etype));
     filetype.put(handle_for_program(&view.filetype));
-    datarep.put_text(view.representation, 128);
+    datarep.put_text(view.representation.name(), 128);
     Ok(())
 }
 
 pub(crate) fn file_get_type_extent(fh: Handle, datatype: Handle, extent: Counts) -> Outcome {
     let file = file_of(fh)?;
-    let is_external = file.view.lock().is_external();
+    let representation = file.view.lock().representation.clone();
     let datatype = type_of(datatype, fh).map_err(|failure| file.own(fh, failure))?;
-    extent.put(in_file(&file, fh, &datatype, is_external)?.extent() as i64);
+    let there = checked_in_file(&file, fh, &datatype, &representation)?;
+    extent.put(there.extent() as i64);
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use prp_mpi::datatype::Datatype;
 
+use super::representation::Representation;
 use crate::object::Handle;
 
 /// The part of a file that a rank sees: from a place on, the elements of a datatype again and
@@ -15,8 +16,7 @@ pub(crate) struct View {
     /// The datatypes as the program has told them, with the handles that they had then.
     pub(crate) etype: (Handle, Arc<Datatype>),
     pub(crate) filetype: (Handle, Arc<Datatype>),
-    /// How numbers are represented, by its name in the standard.
-    pub(crate) representation: &'static str,
+    pub(crate) representation: Representation,
     /// Bytes that a unit has in the file.
     pub(crate) unit: u64,
     /// What repeats, as it lies in the file.
@@ -34,15 +34,10 @@ impl View {
             start: 0,
             etype: (byte, of.clone()),
             filetype: (byte, of.clone()),
-            representation: "native",
+            representation: Representation::Native,
             unit: 1,
             tile: of,
         }
-    }
-
-    /// Whether numbers are as on any machine, not as in memory.
-    pub(crate) fn is_external(&self) -> bool {
-        self.representation == "external32"
     }
 
     /// Where the view begins, if `len` bytes of it from byte `offset` on are no further on than a
@@ -127,7 +122,7 @@ mod tests {
             etype: (Handle(0), etype),
             filetype: (Handle(0), tile.clone()),
             tile,
-            representation: "native",
+            representation: Representation::Native,
         }
     }
 
