@@ -427,7 +427,7 @@ fn folder__need_not_be_text() {
 fn agent() -> (Job, BufReader<ChildStdout>, String) {
     let mut agent = Job::spawn(Command::new(PROGRAM).arg("--agent"));
     let mut output = agent.output();
-    let order = "0\x000\0/\x000\0sh\0-c\0echo $$; exec sleep 1000";
+    let order = "0\x000\0a:0\0/\x000\x001\0\0\x003\0sh\0-c\0echo $$; exec sleep 1000";
     let input = agent.0.stdin.as_mut().expect("input is a pipe");
     Frame::new(Topic::Start, 0, order).write(input).expect("the agent reads");
     loop {
