@@ -41,7 +41,7 @@ impl Exchange {
     pub(super) fn unlink(&mut self, index: usize) {
         if let Some(channel) = self.channels[index].take() {
             let has_left = channel.is_detached || channel.has_left || channel.has_finalized;
-            self.lost = self.lost.or((!has_left).then_some(index));
+            self.lost = self.lost.or_else(|| (!has_left).then_some(index));
         }
     }
 }
