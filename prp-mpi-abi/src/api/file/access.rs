@@ -212,14 +212,11 @@ impl FileAccess {
 
     /// Takes the first `done` bytes that were read into memory; how many bytes they are there.
     fn take_in(&self, view: &View, region: &mut Region, done: usize) -> Result<usize, Failure> {
-        let own = match &view.representation {
-            Representation::Own(own) => own,
-            _ => {
-                let native = from_external(&region.to_vec(), &self.datatype);
-                let bytes = bytes_in_memory(&self.datatype, done);
-                self.region.clone().write(0, &native[..bytes]);
-                return Ok(bytes);
-            }
+        let Representation::Own(own) = &view.representation else {
+            let native = from_external(&region.to_vec(), &self.datatype);
+            let bytes = bytes_in_memory(&self.datatype, done);
+            self.region.clone().write(0, &native[..bytes]);
+            return Ok(bytes);
         };
         let each = self.bytes_of_each(view)?;
         let whole = done.checked_div(each).unwrap_or(0);
