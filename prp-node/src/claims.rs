@@ -11,6 +11,8 @@ use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::thread;
+use std::time::Duration;
 
 use nix::sys::socket::{UnixAddr, bind as bind_to};
 use prp_proto::addr::{NodeId, Port};
@@ -24,6 +26,9 @@ use self::claimed_ports::{ClaimedPorts, PortBlock};
 pub use self::probe::{Addressee, OwnerProbe, UdpOwners};
 pub use self::router_name::RouterUdpName;
 use crate::fork::CloseOnFork;
+
+/// How long a process takes to let go of a block of ports that it cannot have: some system calls.
+const LETTING_GO: Duration = Duration::from_millis(1);
 
 /// Binds `name`; none if another process has it.
 fn bind(name: &str) -> io::Result<Option<CloseOnFork<UnixDatagram>>> {
@@ -122,16 +127,26 @@ impl PortClaims {
     /// # Errors
     /// The process has no descriptor left, or may not open Unix sockets.
     pub fn claim(&mut self, port: Port) -> io::Result<bool> {
+        self.claim_or_wait(port, || thread::sleep(LETTING_GO))
+    }
+
+    /// As [`Self::claim`], with `wait` to wait for a process that lets go of the port.
+    fn claim_or_wait(&mut self, port: Port, wait: impl FnOnce()) -> io::Result<bool> {
         if self.claim_held(port) {
             return Ok(true);
         }
         let Some(claim) = self.bind(ClaimedPorts::Single(port))? else { return Ok(false) };
         // Bound first, searched for others then: of two processes that do both, at least one sees
-        // the other.
-        if let Some(block) = PortBlock::of(port)
-            && !is_unbound(&claim.ports, &ClaimedPorts::Block(block).name(self.node))
-        {
-            return Ok(false);
+        // the other. One that is just taking the block around this port sees the port, and takes
+        // another block.
+        if let Some(block) = PortBlock::of(port) {
+            let name = ClaimedPorts::Block(block).name(self.node);
+            if !is_unbound(&claim.ports, &name) {
+                wait();
+                if !is_unbound(&claim.ports, &name) {
+                    return Ok(false);
+                }
+            }
         }
         self.single.insert(port, claim);
         Ok(true)

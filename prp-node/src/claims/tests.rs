@@ -227,6 +227,20 @@ fn claim_automatic__leaves_the_ports_that_other_processes_have_named() {
     assert!(owners.is_free(port(17)));
 }
 
+/// A process that is just taking the block finds the named port in it, and lets go.
+#[test]
+fn claim__gets_a_port_of_a_block_that_another_process_lets_go_of() {
+    let (port, node) = (Port::new(FIRST + 4), node(26));
+    let mut ours = PortClaims::new(node);
+    let block = PortBlock::of(port).expect("an automatic port");
+    let taking = bind(&ClaimedPorts::Block(block).name(node)).unwrap().expect("it is free");
+    assert!(ours.claim_or_wait(port, || drop(taking)).unwrap());
+    let other = Port::new(FIRST + 20);
+    let block = PortBlock::of(other).expect("an automatic port");
+    let _held = bind(&ClaimedPorts::Block(block).name(node)).unwrap().expect("it is free");
+    assert!(!ours.claim(other).unwrap());
+}
+
 /// A packet of node 1 for `port` of `node`.
 fn packet_for(node: NodeId, port: Port) -> Vec<u8> {
     let src = NodeId::new(1).expect("it is one");
