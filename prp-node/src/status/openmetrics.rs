@@ -8,6 +8,9 @@ use super::{Page, Record};
 /// Families by name: their type, and values by labels.
 type Families = BTreeMap<String, (&'static str, BTreeMap<String, u64>)>;
 
+/// The family of frames that were dropped, by reason.
+const DROPPED: &str = "prp_dropped_frames";
+
 /// Numbers of connections and the names of their sums. What ends with a connection goes back, so
 /// all of these are gauges.
 const SUMS: [(&str, &str); 4] = [
@@ -21,6 +24,10 @@ const SUMS: [(&str, &str); 4] = [
 /// `pid` and `program`.
 pub fn openmetrics(pages: &[Page]) -> String {
     let mut families = Families::new();
+    if !pages.is_empty() {
+        // It is there before anything is dropped, as the others are.
+        families.insert(DROPPED.into(), ("counter", BTreeMap::new()));
+    }
     pages.iter().for_each(|page| add_page(&mut families, page));
     let mut text = String::new();
     for (name, (kind, samples)) in &families {
@@ -51,7 +58,7 @@ fn add_page(families: &mut Families, page: &Page) {
             "drops" => {
                 for (why, n) in counters(record) {
                     let label = format!(",reason=\"{}\"", escaped(why));
-                    add("prp_dropped_frames".into(), "counter", &label, n);
+                    add(DROPPED.into(), "counter", &label, n);
                 }
             }
             "device" => {
@@ -124,6 +131,13 @@ mod tests {
              # EOF\n"
         );
         assert_eq!(openmetrics(&[page()]), expected);
+    }
+
+    #[test]
+    fn openmetrics__has_the_family_of_drops_before_there_is_one() {
+        let quiet = Page { records: RecordText::default().parse(), ..page() };
+        assert_eq!(openmetrics(&[quiet]), "# TYPE prp_dropped_frames counter\n# EOF\n");
+        assert_eq!(openmetrics(&[]), "# EOF\n");
     }
 
     /// Nothing may be there twice.
