@@ -354,7 +354,7 @@ fn dash__is_standard_input_or_refused() {
     let (code, text) = run(&["hosts", "resolve", "--hosts", "-", "delta"], CLUSTER);
     assert!(code == Some(0) && text.starts_with('8'), "{text}");
     let (code, text) = run(&["model", "fit", "-"], "bytes,seconds\nnone,1\n");
-    assert!(code == Some(1) && text.contains("/dev/stdin:2"), "{text}");
+    assert!(code == Some(1) && text.contains("/dev/stdin: line 2"), "{text}");
     for args in [&["key", "new", "-"][..], &["key", "list", "-"], &["dump", "--key", "-"]] {
         let (code, text) = run(args, "");
         assert!(code == Some(2) && text.contains("name a file"), "{args:?}: {text}");
