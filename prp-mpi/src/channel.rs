@@ -141,6 +141,8 @@ pub(crate) struct Channel {
     pub(crate) credit: usize,
     /// The stream has ended.
     pub(crate) is_over: bool,
+    /// What has ended it, where that is not that the other rank has gone.
+    pub(crate) failure: Option<io::Error>,
     /// The rank at the other end sends no more unless it returns.
     pub(crate) has_left: bool,
     /// The rank at the other end has called `MPI_Finalize`. It may be there again by a session.
@@ -171,6 +173,7 @@ impl Channel {
             stalled: None,
             credit: 0,
             is_over: false,
+            failure: None,
             has_left: false,
             has_finalized: false,
             is_detached: false,
@@ -318,8 +321,9 @@ impl Channel {
                 Ok(n) if n > 0 => n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-                _ => {
+                outcome => {
                     self.is_over = true;
+                    self.failure = outcome.err().filter(is_no_end_of_a_rank);
                     break;
                 }
             };
@@ -382,7 +386,13 @@ impl Channel {
             self.start = 0;
         }
         let wait = self.patience.take().map(|patience| (expected, patience));
-        let read = read(&self.stream, wait, &mut self.buffer[self.end..], &mut self.is_over);
+        let read = read(
+            &self.stream,
+            wait,
+            &mut self.buffer[self.end..],
+            &mut self.is_over,
+            &mut self.failure,
+        );
         self.end += read;
         self.is_drained = self.end < self.buffer.len();
         read > 0
@@ -410,7 +420,7 @@ impl Channel {
             n = if self.is_drained {
                 0
             } else {
-                read(&self.stream, wait, &mut room[..most], &mut self.is_over)
+                read(&self.stream, wait, &mut room[..most], &mut self.is_over, &mut self.failure)
             };
             self.is_drained = n < most;
             self.copies.straight += n as u64;
@@ -470,6 +480,7 @@ fn read(
     wait: Option<(usize, Duration)>,
     into: &mut [u8],
     is_over: &mut bool,
+    failure: &mut Option<io::Error>,
 ) -> usize {
     loop {
         let outcome = match (stream, wait) {
@@ -488,10 +499,17 @@ fn read(
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(_) => {
+            Err(e) => {
                 *is_over = true;
+                *failure = Some(e).filter(is_no_end_of_a_rank);
                 0
             }
         };
     }
+}
+
+/// Whether what has ended a stream is neither rank's end, of which the launcher knows: the path is
+/// dead, or this process has no memory.
+fn is_no_end_of_a_rank(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::OutOfMemory)
 }

@@ -9,6 +9,7 @@ mod release;
 mod tests;
 mod window;
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +62,8 @@ pub struct Exchange {
     pub mismatch: Option<Mismatch>,
     /// What came on a channel that is no header, and the rank that sent it.
     pub garbage: Option<(usize, u8)>,
+    /// A rank to which nothing goes any more, and what has ended its stream.
+    pub failure: Option<(usize, io::Error)>,
     /// A message that was longer than the buffer of a receive that had been released.
     pub overrun: Option<Overrun>,
     released: Released,
@@ -82,7 +85,7 @@ impl Exchange {
     ///
     /// # Errors
     /// If a stream cannot be made nonblocking.
-    pub fn new(me: usize, streams: Vec<Option<Stream>>) -> std::io::Result<Self> {
+    pub fn new(me: usize, streams: Vec<Option<Stream>>) -> io::Result<Self> {
         let channels = streams.into_iter().map(|s| s.map(Channel::new).transpose());
         let channels = channels.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
@@ -97,6 +100,7 @@ impl Exchange {
             calls: ByNumber::default(),
             mismatch: None,
             garbage: None,
+            failure: None,
             overrun: None,
             released: Released::default(),
             windows: Windows::default(),
@@ -190,7 +194,18 @@ impl Exchange {
         let waited = channel.waits_for_room();
         let sent = channel.flush(|r| self.requests.advance(r));
         self.other_changes += u64::from(channel.waits_for_room() != waited);
+        if channel.is_over {
+            self.note_failure(to);
+        }
         sent
+    }
+
+    /// Notes what has ended the channel to a rank, where nobody else does.
+    fn note_failure(&mut self, rank: usize) {
+        if let Some(error) = self.channels[rank].as_mut().and_then(|channel| channel.failure.take())
+        {
+            self.failure.get_or_insert((rank, error));
+        }
     }
 
     /// The program calls something that waits or polls: no message waits for another one.
@@ -378,6 +393,9 @@ impl Exchange {
             moved = true;
         }
         let is_over = self.channels[from].as_ref().is_some_and(|channel| channel.is_over);
+        if is_over {
+            self.note_failure(from);
+        }
         self.other_changes += u64::from(is_over && !was_over);
         if is_over && from >= self.ranks {
             self.unlink(from);

@@ -64,14 +64,18 @@ pub(crate) fn is_over() -> bool {
     IS_FINALIZED.load(Ordering::Relaxed) && SESSIONS.len() == 0
 }
 
+/// Has an abort for want of memory say so. Where that fails the message is Rust's alone.
+fn explain_aborts() {
+    let _ = limits::explain_aborts("prp-mpi");
+}
+
 /// Wires this process up, once. One that has ended its last session is in the job again.
 pub(crate) fn begin() -> Outcome {
     if let Some(universe) = UNIVERSE.get() {
         universe.process.come_back();
         return Ok(());
     }
-    // Without it the message is Rust's alone.
-    let _ = limits::explain_aborts("prp-mpi");
+    explain_aborts();
     let process = Process::start().unwrap_or_else(|e| {
         let limit = limits::behind(&e).map(|limit| format!(": {limit}")).unwrap_or_default();
         let _ = writeln!(io::stderr(), "MPI_Init: {e}{limit}");
@@ -108,6 +112,7 @@ fn start(level: c_int) -> Outcome {
     if IS_INITIALIZED.swap(true, Ordering::SeqCst) {
         return fail(Class::Other, "called twice");
     }
+    explain_aborts();
     let _ = MAIN.set(std::thread::current().id());
     begin()?;
     let level = LEVELS.into_iter().find(|l| *l >= level).unwrap_or(MULTIPLE);

@@ -250,6 +250,9 @@ impl Process {
             let who = self.describe_process(lost);
             self.abort(1, &format!("{who} has ended without leaving the communicators with it"));
         }
+        if let Some((from, error)) = exchange.failure.take() {
+            self.abort(1, &format!("nothing goes to rank {from} and back any more: {error}"));
+        }
         if let Some((from, byte)) = exchange.garbage.take() {
             self.abort(1, &format!("rank {from} sent a header that begins with {byte}"));
         }

@@ -87,11 +87,26 @@ extern "C" fn say_no_time(_: libc::c_int) {
          (ulimit -t, LimitCPU=)\n");
 }
 
-/// Rust has said how much was wanted, and aborts. An abort for another reason goes on.
+/// Rust has said how much was wanted, or the C library what for, and aborts. An abort for another
+/// reason goes on.
 extern "C" fn say_no_memory(_: libc::c_int) {
-    if FAILED.load(Ordering::Relaxed) {
+    if FAILED.load(Ordering::Relaxed) || is_out_of_memory() {
         end(": ends without memory: RLIMIT_AS or RLIMIT_DATA (ulimit -v, -d), or the machine's\n");
     }
+}
+
+/// Whether there is not even as much as the C library asks the kernel for at a time.
+fn is_out_of_memory() -> bool {
+    const LEN: usize = 1 << 20;
+    let (protection, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: new memory at a place that the kernel chooses, which nothing else uses.
+    let place = unsafe { libc::mmap(std::ptr::null_mut(), LEN, protection, flags, -1, 0) };
+    if place != libc::MAP_FAILED {
+        // SAFETY: it was made above.
+        unsafe { libc::munmap(place, LEN) };
+    }
+    place == libc::MAP_FAILED
 }
 
 /// Takes a signal of `set` that waits for this thread, where one does.
