@@ -52,18 +52,24 @@ pub fn can_start(node: &Node<'_>, limit: (&str, u64), program: &str) -> bool {
     is_enough(limit, limited(node, limit, program).arg("--version"))
 }
 
-/// As [`can_start`], of a program that may take no `--version`: the loader loads what it needs, and
-/// runs nothing of it (ld.so(8)).
+/// As [`can_start`], of a program that may take no `--version`: the loader loads what it needs with
+/// some memory to spare, and runs nothing of it (ld.so(8)).
 pub fn can_load(node: &Node<'_>, limit: (&str, u64), program: &str) -> bool {
+    let limit =
+        if is_of_memory(limit) { (limit.0, limit.1.saturating_sub(MIB / 4)) } else { limit };
     let mut command = limited(node, limit, "env");
     is_enough(limit, command.args(["LD_TRACE_LOADED_OBJECTS=1", program]))
 }
 
 /// Whether a limit of memory lets `command` succeed; other limits let everything start.
-fn is_enough((name, _): (&str, u64), command: &mut Command) -> bool {
+fn is_enough(limit: (&str, u64), command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let is_memory = ["as", "data"].contains(&name);
-    !is_memory || command.status().is_ok_and(|status| status.success())
+    !is_of_memory(limit) || command.status().is_ok_and(|status| status.success())
+}
+
+/// Whether a limit is one of memory.
+pub fn is_of_memory((name, _): (&str, u64)) -> bool {
+    ["as", "data"].contains(&name)
 }
 
 /// Expect: the program has ended by itself, and if it has failed it has said why.

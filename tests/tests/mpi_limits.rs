@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-use prp_tests::limits::{can_load, is_explained, limited, limits};
+use prp_tests::limits::{can_load, is_explained, is_of_memory, limited, limits};
 use prp_tests::program;
 use prp_tests::topology::{Node, Topology};
 
@@ -39,11 +39,19 @@ fn build() {
     LazyLock::force(&MESSAGES);
 }
 
-/// Runs the job that `command` makes under each limit. Some succeed, and some fail.
-fn walk(node: &Node<'_>, program: &Path, command: impl Fn((&str, u64)) -> Command) {
+/// A limit: an option of prlimit(1) with its value.
+type Limit = (&'static str, u64);
+
+/// Runs the job that `command` makes under each of `limits`. Some succeed, and some fail.
+fn walk(
+    node: &Node<'_>,
+    program: &Path,
+    limits: impl Iterator<Item = Limit>,
+    command: impl Fn(Limit) -> Command,
+) {
     let program = program.to_str().expect("UTF-8");
     let (mut done, mut failed) = (0, 0);
-    for limit in limits().filter(|limit| can_load(node, *limit, program)) {
+    for limit in limits.filter(|limit| can_load(node, *limit, program)) {
         let Output { status, stdout, stderr } = command(limit).output().expect("it starts");
         let [stdout, stderr] =
             [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
@@ -65,7 +73,7 @@ fn limits__of_a_launcher_and_its_ranks() {
     let topology = Topology::pair();
     let node = topology.node(1);
     let launcher = PROGRAMS.join("prp-mpirun");
-    walk(&node, &launcher, |limit| {
+    walk(&node, &launcher, limits(), |limit| {
         let mut command = limited(&node, limit, launcher.to_str().expect("UTF-8"));
         command.args(["-n", "2"]).arg(&*MESSAGES);
         command
@@ -73,9 +81,9 @@ fn limits__of_a_launcher_and_its_ranks() {
 }
 
 /// A job whose ranks alone have a limit, on the nodes that `words` name.
-fn walk_ranks(topology: &Topology, words: &[&str]) {
+fn walk_ranks(topology: &Topology, limits: impl Iterator<Item = Limit>, words: &[&str]) {
     let node = topology.node(1);
-    walk(&node, &MESSAGES, |(name, value)| {
+    walk(&node, &MESSAGES, limits, |(name, value)| {
         let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
         command.args(["-n", "2"]).args(words);
         command.args(["setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource"]);
@@ -84,11 +92,16 @@ fn walk_ranks(topology: &Topology, words: &[&str]) {
     });
 }
 
+/// Also in small steps of memory, of which some end ranks in the midst of an allocation.
 fn limits__of_ranks_of_a_node() {
-    walk_ranks(&Topology::pair(), &[]);
+    let steps = (36..64).map(|n| ("as", n << 18));
+    walk_ranks(&Topology::pair(), limits().chain(steps), &[]);
 }
 
+/// In larger steps of memory, since a job of two nodes takes longer.
 fn limits__of_ranks_of_two_nodes() {
     let topology = Topology::pair();
-    walk_ranks(&topology, &["--node", "1,2", "--launch", &topology.launch_template()]);
+    let is_taken = |limit: &Limit| !is_of_memory(*limit) || limit.1 % (4 << 20) == 0;
+    let words = ["--node", "1,2", "--launch", &topology.launch_template()];
+    walk_ranks(&topology, limits().filter(is_taken), &words);
 }
