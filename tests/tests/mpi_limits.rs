@@ -101,7 +101,7 @@ fn limits__of_ranks_of_a_node() {
 /// In larger steps of memory, since a job of two nodes takes longer.
 fn limits__of_ranks_of_two_nodes() {
     let topology = Topology::pair();
-    let is_taken = |limit: &Limit| !is_of_memory(*limit) || limit.1 % (4 << 20) == 0;
+    let is_taken = |limit: &Limit| !is_of_memory(*limit) || limit.1.is_multiple_of(4 << 20);
     let words = ["--node", "1,2", "--launch", &topology.launch_template()];
     walk_ranks(&topology, limits().filter(is_taken), &words);
 }

@@ -39,7 +39,7 @@ fn claim__is_exclusive_between_owners_and_ends_with_them() {
 fn is_free__never_keeps_a_process_from_its_port() {
     let port = Port::new(std::process::id() as u16);
     let owners = OwnerProbe::new(node(2)).unwrap();
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let claimer = scope.spawn(|| {
             let mut claims = PortClaims::new(node(2));
             (0..2000).all(|_| {

@@ -553,7 +553,8 @@ fn key__acknowledgements_fit_the_least_mtu() {
             longest[at] = longest[at].max(frame.len());
             // One segment is lost until all the window is beyond it.
             let number = frame[22..24].to_vec();
-            let is_lost = direction == ToServer && *lost.get_or_insert_with(|| number.clone()) == number;
+            let is_lost =
+                direction == ToServer && *lost.get_or_insert_with(|| number.clone()) == number;
             sent += u32::from(direction == ToServer);
             if is_lost && sent < 1100 { FrameAction::Drop } else { FrameAction::Pass }
         });
