@@ -18,8 +18,8 @@ use crate::exit::{Code, Failure};
 /// Make a page of the results of netns-scripts/bench.
 ///
 /// FILES are what `bench --json`, `bench --bindings --json` and `bench --links --json` wrote. The
-/// page has the newest run of each machine, the newest machine first, in Markdown, and behind it the
-/// newest of each of the others.
+/// page has the newest run of each machine, the newest machine first, in Markdown, and behind it
+/// the newest of each of the others.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf results docs/results/*.json > docs/results.md
