@@ -262,8 +262,10 @@ fn page(mut runs: Vec<Run>) -> String {
     for machine in machines {
         let newest =
             |kind: Kind| runs.iter().find(|run| run.machine == machine && run.kind() == kind);
-        let _ = write!(out, "\n## {machine}\n\n");
-        out += &newest(Kind::Main).map(Run::section).unwrap_or_default();
+        let _ = writeln!(out, "\n## {machine}");
+        if let Some(run) = newest(Kind::Main) {
+            let _ = write!(out, "\n{}", run.section());
+        }
         let others = [
             (Kind::Bindings, "Programs in C and Python"),
             (Kind::Links, "Links with a rate and a delay"),
