@@ -165,10 +165,12 @@ impl Holder {
             Ringing { bell: bell.into(), target, end, number, accepted: None, ended: None };
         self.ports.ring(own.is_ipv6(), own.port(), ringing);
         let connected = socket.connect_timeout(&target.into(), ROOM);
-        if connected.is_err() {
-            self.ports.take(own.is_ipv6(), own.port());
+        match connected {
+            // A program has it already, and has closed its end, by a reset if its listener has
+            // SO_LINGER of zero.
+            Err(_) if self.ports.take(own.is_ipv6(), own.port()).is_none() => Ok(()),
+            connected => connected,
         }
-        connected
     }
 
     /// Has a program accept a connection once more for which it had no descriptor.
