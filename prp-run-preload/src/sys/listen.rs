@@ -238,8 +238,8 @@ enum Accepted {
     Prp(SocketAddr),
     /// A connection of PRP that is over.
     Gone,
-    /// A connection from the holder, for whose pair this process has no descriptors: it asks on one,
-    /// and gets the pair as another one.
+    /// A connection from the holder, for whose pair this process has no descriptors: it asks on
+    /// one, and gets the pair as another one.
     Unplaced,
     /// Any other.
     Other,

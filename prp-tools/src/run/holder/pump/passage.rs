@@ -43,7 +43,7 @@ pub(in crate::run::holder) struct Passage {
     /// Something may have come to the holder's end. That is readable all the time, since the byte
     /// that was passed on last is left in it: only edges tell.
     has_arrivals: bool,
-    /// The program's direction has ended, or the connection, as an edge told: there will be no other.
+    /// The program's direction has ended, or the connection, as an edge told: no other will.
     is_ending: bool,
     /// No process has the program's end any more, as an edge told.
     is_hung_up: bool,
