@@ -13,6 +13,14 @@ pub(crate) fn all() -> SigSet {
     CONTROL.into_iter().collect()
 }
 
+/// Returns those that a rank takes again: these, which an agent has blocked, and the one that
+/// `limits::guard` blocks.
+pub(crate) fn of_ranks() -> SigSet {
+    let mut signals = all();
+    signals.add(Signal::SIGXFSZ);
+    signals
+}
+
 /// Those that are not ignored.
 pub(crate) fn heeded() -> SigSet {
     not_ignored(&CONTROL)

@@ -63,8 +63,8 @@ pub fn behind(error: &io::Error) -> Option<&'static str> {
     })
 }
 
-/// Does `write`, for which `RLIMIT_FSIZE` is an error (`EFBIG`) alone: its signal would end a program
-/// that has called no [`guard`]. Memory that is shared by a file counts as a file.
+/// Does `write`, for which `RLIMIT_FSIZE` is an error (`EFBIG`) alone: its signal would end a
+/// program that has called no [`guard`]. Memory that is shared by a file counts as a file.
 ///
 /// # Errors
 /// Those of `write`.

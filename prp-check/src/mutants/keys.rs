@@ -52,8 +52,8 @@ pub(super) const KEYS: &[Mutation] = &[
         "both directions have the same keys",
         "session",
         HANDSHAKE,
-        "let route = [mode.wire(), u8::from(is_upward)];",
-        "let route = [mode.wire(), u8::from(is_upward) & 0];",
+        "let direction = [mode.wire(), u8::from(is_upward)];",
+        "let direction = [mode.wire(), u8::from(is_upward) & 0];",
     ),
     mutation(
         Key,

@@ -36,7 +36,8 @@ pub(crate) struct Comm {
     pub(crate) group: Group,
     pub(crate) rank: usize,
     pub(crate) remote: Option<Remote>,
-    /// The processes of other jobs in both groups, which the process holds as long as this is there.
+    /// The processes of other jobs in both groups, which the process holds as long as this is
+    /// there.
     pub(crate) foreign: Vec<usize>,
     pub(crate) topology: Option<Topology>,
     pub(crate) name: Mutex<String>,

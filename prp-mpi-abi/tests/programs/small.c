@@ -1,4 +1,4 @@
-/* Ranks that exchange messages of all sizes and take no memory of their own, for tests of limits. */
+/* Ranks that exchange messages of all sizes and take no memory of their own: for limits. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -121,7 +121,7 @@ impl Ranks {
             .stderr(Stdio::piped())
             // A terminal sends its signals to the launcher, which decides what becomes of ranks.
             .process_group(0);
-        sys::prepare(&mut command, signals::all(), self.limit);
+        sys::prepare(&mut command, signals::of_ranks(), self.limit);
         if !program.folder.as_os_str().is_empty() {
             command.current_dir(order.folder.join(&program.folder));
         } else if order.folder.is_dir() {

@@ -15,8 +15,8 @@ use super::{Job, Rank};
 use crate::agent::LaunchRequest;
 use crate::arguments::MOST_RANKS;
 
-/// Name the files with the cluster's key and the node's. Ranks that did not know of them would speak
-/// without a key.
+/// Name the files with the cluster's key and the node's. Ranks that did not know of them would
+/// speak without a key.
 const KEY_VARIABLES: [&str; 2] = ["PRP_KEY", "PRP_NODE_KEY"];
 
 /// Ranks that were started together.

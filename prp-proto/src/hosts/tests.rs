@@ -130,14 +130,14 @@ fn parse__keys_of_nodes() {
 
     let mistakes = [
         ("1 via 2 key=12\n2 02:00:00:00:00:02 eth0".to_owned(), "1:9: expected a public key"),
-        (format!("2 02:00:00:00:00:02 eth0 key={one} key={one}"), "1:96: expected each key once"),
+        (format!("2 02:00:00:00:00:02 eth0 key={one} key={one}"), "1:95: expected each key once"),
         (
             format!("1 via 2 key={one}\n2 02:00:00:00:00:02 eth0 key={one}"),
             "2:26: expected each key once",
         ),
         (
             format!("2 02:00:00:00:00:02 eth0 key={one} key={two} key={three}"),
-            "1:165: expected at most 2 keys",
+            "1:164: expected at most 2 keys",
         ),
     ];
     for (text, says) in mistakes {

@@ -95,8 +95,8 @@ impl ControlState {
             let due = earliest(due, link_monitor);
             let due = earliest(due, self.fast_paths.check(&alive, &waiter.waker()));
             let due = earliest(due, self.status.check(&alive));
-            // A process that only listens reads the files of keys here, and nowhere else. Public keys
-            // of nodes are in prphosts.
+            // A process that only listens reads the files of keys here, and nowhere else. Public
+            // keys of nodes are in prphosts.
             if alive.has_key() {
                 alive.read_hosts_again();
             }

@@ -29,8 +29,8 @@ impl Watch {
         self.changed.ring();
     }
 
-    /// Waits until a process connects to `listener`, or one that is linked ends: whether the former,
-    /// and which have ended.
+    /// Waits until a process connects to `listener`, or one that is linked ends: whether the
+    /// former, and which have ended.
     pub(super) fn wait(&self, listener: &UnixListener) -> (bool, Vec<usize>) {
         // Only the thread that waits here takes any out.
         let streams: Vec<_> = self.linked.lock().iter().map(|(_, s)| s.clone()).collect();

@@ -1,5 +1,5 @@
-//! What a process tells others of itself: where it listens, and a secret by which it knows them from
-//! strangers. Those of a job have it through the launcher.
+//! What a process tells others of itself: where it listens, and a secret by which it knows them
+//! from strangers. Those of a job have it through the launcher.
 
 use std::ffi::OsString;
 use std::fmt;
