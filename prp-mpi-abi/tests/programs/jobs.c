@@ -39,7 +39,11 @@ static void talk(MPI_Comm both, int connects) {
                      MPI_ANY_SOURCE, MPI_ANY_TAG, both, &status);
         CHECK(large[1][0] == 'a' + !connects && large[1][sizeof large[1] - 1] == 'a' + !connects);
         CHECK(status.MPI_SOURCE == 0 && status.MPI_TAG == 8);
-        MPI_Ssend(&x, 1, MPI_INT, 0, 9, both), MPI_Recv(&x, 1, MPI_INT, 0, 9, both, &status);
+        if (connects)
+            MPI_Ssend(&x, 1, MPI_INT, 0, 9, both);
+        MPI_Recv(&x, 1, MPI_INT, 0, 9, both, &status);
+        if (!connects)
+            MPI_Ssend(&x, 1, MPI_INT, 0, 9, both);
     }
     others = rank + 1;
     MPI_Allreduce(&others, &all, 1, MPI_INT, MPI_SUM, both);

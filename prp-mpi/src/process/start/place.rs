@@ -56,7 +56,7 @@ impl JobPosition {
         exchange: impl FnOnce(&str) -> io::Result<Vec<String>>,
         bell: &Bell,
     ) -> io::Result<Vec<Option<Stream>>> {
-        let path = self.folder.join(format!("rank-{}", self.rank));
+        let path = self.folder.join(format!("rank-{}", self.first.number as usize + self.rank));
         let meeting = socket::bind(&path)?;
         let here = self.nodes.iter().filter(|&&n| n == self.nodes[self.rank]).count();
         let is_spread = self.nodes.iter().any(|n| *n != self.nodes[self.rank]);
