@@ -196,6 +196,7 @@ field("unknown", ProtoField.bytes, "Unknown bytes")
 field("crc", ProtoField.uint32, "CRC-32 trailer", base.HEX)
 field("crc.status", ProtoField.uint8, "CRC-32 trailer is", base.DEC, CRC_STATES)
 field("key.mode", ProtoField.uint8, "Protection by the cluster key", base.DEC, MODES)
+field("key.nodes", ProtoField.uint16, "Keys of nodes, 1 with them", base.DEC)
 field("key.id", ProtoField.uint32, "Id of the secret", base.DEC)
 field("key.epoch", ProtoField.uint8, "Epoch of its keys, low 8 bits", base.DEC)
 field("key.frame", ProtoField.uint24, "Frame of the epoch", base.DEC)
@@ -747,6 +748,7 @@ local function add_key_trailer(tvb, tree, h, info)
         return at
     end
     if info.signed then
+        tree:add(f["key.nodes"], tvb(at, 2))
         tree:add(f["key.id"], tvb(at + 2, 2))
     else
         tree:add(f["key.id"], key.id):set_generated()

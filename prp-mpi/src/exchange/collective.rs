@@ -75,7 +75,7 @@ impl Combining {
 }
 
 /// A function of the program that is to be called without the exchange. The operation goes on when
-/// it is [put back](Engine::put_back).
+/// it is [put back](Exchange::put_back).
 #[derive(Debug)]
 #[must_use = "the operation does not go on by itself"]
 pub struct Combination(Schedule);
