@@ -5,7 +5,7 @@ use super::*;
 
 /// Commands without `--json`: they print what others have sent, what was asked for as a file, or
 /// nothing.
-const NO_DATA: [&str; 18] = [
+const NO_DATA: [&str; 20] = [
     "prp cat",
     "prp generate completions",
     "prp generate man",
@@ -17,6 +17,8 @@ const NO_DATA: [&str; 18] = [
     "prp hosts names",
     "prp key drop",
     "prp key new",
+    "prp key node drop",
+    "prp key node new",
     "prp key use",
     "prp model collective",
     "prp model export",
