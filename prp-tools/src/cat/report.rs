@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use indicatif::DecimalBytes;
-use prp_sock::{Drops, PrpStream, Terms};
+use prp_sock::{ConnStats, Drops, PrpStream, Terms};
 
 use super::progress::Counts;
 
@@ -30,6 +30,7 @@ pub(super) fn stats(stream: &PrpStream) -> Vec<String> {
     // A stream of this process keeps terms and counters until it is dropped.
     lines.extend(stream.terms().iter().map(terms_line));
     if let Ok(stats) = stream.stats() {
+        lines.push(segments_line(&stats));
         lines.push(counters_line("connection", stats.counters()));
         lines.push(drops_line("connection", &stats.drops));
     }
@@ -53,6 +54,14 @@ fn terms_line(terms: &Terms) -> String {
     )
 }
 
+/// The counters that most readers look for.
+fn segments_line(stats: &ConnStats) -> String {
+    format!(
+        "segments sent: {}, and {} again; received: {} segments",
+        stats.segments_sent, stats.retransmitted, stats.segments_received
+    )
+}
+
 /// `counters` of `owner` with their names.
 fn counters_line(owner: &str, counters: impl Iterator<Item = (&'static str, u64)>) -> String {
     let counters: Vec<_> = counters.map(|(name, n)| format!("{name} {n}")).collect();
@@ -63,7 +72,7 @@ fn counters_line(owner: &str, counters: impl Iterator<Item = (&'static str, u64)
 fn drops_line(owner: &str, drops: &Drops) -> String {
     let drops: Vec<_> = drops.occurred().map(|(why, n)| format!("{why} {n}")).collect();
     let drops = if drops.is_empty() { "nothing".to_owned() } else { drops.join(", ") };
-    format!("{owner}: dropped {drops}")
+    format!("{owner} dropped: {drops}")
 }
 
 #[cfg(test)]

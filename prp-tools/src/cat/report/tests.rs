@@ -1,4 +1,4 @@
-use prp_sock::{ConnStats, DropReason, Reliability};
+use prp_sock::{DropReason, Reliability};
 
 use super::*;
 
@@ -48,11 +48,18 @@ fn counters_line__has_every_counter() {
 }
 
 #[test]
+fn segments_line__has_both_directions() {
+    let mut stats = ConnStats::default();
+    (stats.segments_sent, stats.retransmitted, stats.segments_received) = (10, 2, 7);
+    assert_eq!(segments_line(&stats), "segments sent: 10, and 2 again; received: 7 segments");
+}
+
+#[test]
 fn drops_line__names_the_drops_that_occurred() {
     let mut drops = Drops::default();
-    assert_eq!(drops_line("process", &drops), "process: dropped nothing");
+    assert_eq!(drops_line("process", &drops), "process dropped: nothing");
     drops.count(DropReason::Duplicate);
     drops.count(DropReason::BadCrc);
     drops.count(DropReason::Duplicate);
-    assert_eq!(drops_line("process", &drops), "process: dropped bad_crc 1, duplicate 2");
+    assert_eq!(drops_line("process", &drops), "process dropped: bad_crc 1, duplicate 2");
 }
