@@ -14,9 +14,11 @@ const OF_DEVICES: [u8; 4] = [5, 0, 0, 0];
 const TABLE: u16 = 1;
 const NAME: u16 = 3;
 const HOOK: u16 = 4;
+const POLICY: u16 = 5;
 const HOOK_NUMBER: u16 = 1;
 const HOOK_DEVICES: u16 = 4;
 const DEVICE_NAME: u16 = 1;
+const DROP: [u8; 4] = 0u32.to_be_bytes();
 const INGRESS: [u8; 4] = 0u32.to_be_bytes();
 const EGRESS: [u8; 4] = 1u32.to_be_bytes();
 
@@ -41,6 +43,8 @@ pub struct DeviceChain {
     /// The names of its devices. The kernel names one that is given by a pattern as the pattern's
     /// beginning, or not at all.
     pub devices: Vec<String>,
+    /// Whether it drops what no rule of it accepts.
+    pub drops_others: bool,
 }
 
 /// Returns the chains at devices of this thread's network namespace.
@@ -78,6 +82,7 @@ fn chain(kind: u16, body: &[u8]) -> Option<DeviceChain> {
             _ => return None,
         },
         devices: devices.filter_map(|(_, name)| Some(until_zero(name)?.to_owned())).collect(),
+        drops_others: attribute(chain, POLICY) == Some(&DROP),
     })
 }
 
@@ -102,16 +107,20 @@ mod tests {
     fn chain__has_its_hook_and_devices() {
         let names = [nested(DEVICE_NAME, b"eth0\0"), nested(DEVICE_NAME, b"eth1\0")].concat();
         let packet = |hook: u32| {
+            // Those that see what leaves drop.
+            let policy = (1 - hook.min(1)).to_be_bytes();
             let number = nested(HOOK_NUMBER, &hook.to_be_bytes());
             let hook = [number, nested(HOOK_DEVICES | 0x8000, &names)].concat();
-            let attributes = [(TABLE, &b"t\0"[..]), (NAME, b"c\0"), (HOOK | 0x8000, &hook)];
-            message(NEW_CHAIN, &OF_DEVICES, &attributes)
+            let name = [(TABLE, &b"t\0"[..]), (NAME, b"c\0")];
+            let what = [(HOOK | 0x8000, &hook[..]), (POLICY, &policy)];
+            message(NEW_CHAIN, &OF_DEVICES, &[name, what].concat())
         };
         let wanted = |hook| DeviceChain {
             table: "t".into(),
             name: "c".into(),
             hook,
             devices: vec!["eth0".into(), "eth1".into()],
+            drops_others: hook == ChainHook::Egress,
         };
         assert_eq!(read(&packet(0)), [wanted(ChainHook::Ingress)]);
         assert_eq!(read(&packet(1)), [wanted(ChainHook::Egress)]);

@@ -112,6 +112,11 @@ impl HostsFile {
         Arc::ptr_eq(&self.hosts, &other.hosts)
     }
 
+    /// Returns whether the file was written after it was read. Not so where it cannot be looked at.
+    pub fn is_outdated(&self) -> bool {
+        FileVersion::of(&self.path).is_ok_and(|version| version != self.version)
+    }
+
     /// An error about this file, with its fix.
     pub fn error(&self, cause: impl Display, fix: Option<&str>) -> io::Error {
         of_file(&self.path, cause.to_string(), fix).into_error(io::ErrorKind::InvalidData)

@@ -91,8 +91,7 @@ pub(crate) fn run(args: &StatArgs) -> Result<(), Failure> {
         snapshot.retain(&filter);
         print(args, &snapshot)?;
         for process in snapshot.processes.iter().filter(|process| process.is_stale) {
-            let Process { program, pid, .. } = process;
-            notice(format_args!("{program} ({pid}) does not answer: is it stopped?"));
+            notice(format_args!("{}", process.silence()));
         }
         let Some(pause) = args.watch else {
             if snapshot.processes.is_empty() && snapshot.hidden > 0 {

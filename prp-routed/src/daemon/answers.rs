@@ -1,5 +1,6 @@
 //! What the daemon answers to those who ask.
 
+use prp_node::printable_path;
 use prp_proto::key::Keyring;
 use prp_proto::time::Instant;
 
@@ -66,7 +67,21 @@ impl Daemon {
         let mismatches: Vec<_> = self.router.mismatches.describe(now, &self.table).collect();
         let oversized = report::oversized(self.router.forwarder.stats());
         let of_devices = self.troubles.iter().cloned();
-        of_devices.chain(self.key.problem.clone()).chain(oversized).chain(mismatches).collect()
+        // Where the last reading failed, that is said in its place.
+        let is_edited = self.last_error.is_none() && self.table.file.is_outdated();
+        let edited = is_edited.then(|| {
+            let path = printable_path(self.table.file.path());
+            format!(
+                "{path} was written after it was read; `prp routed reload --dry-run` shows what \
+                 differs, `prp routed reload` puts it in force"
+            )
+        });
+        of_devices
+            .chain(edited)
+            .chain(self.key.problem.clone())
+            .chain(oversized)
+            .chain(mismatches)
+            .collect()
     }
 
     fn status(&mut self, now: Instant) -> report::Status {

@@ -120,10 +120,13 @@ fn of_chain(chain: &DeviceChain, name: &str) -> Option<Finding> {
         ChainHook::Ingress => "comes",
         ChainHook::Egress => "leaves",
     })?;
-    let (table, chain) = (printable(&chain.table), printable(&chain.name));
+    let (table, drops_others) = (printable(&chain.table), chain.drops_others);
+    let chain = printable(&chain.name);
+    let effect =
+        if drops_others { "drops what it does not accept" } else { "may drop PRP's frames" };
     let cause = format!(
         "a chain of nftables at {name}, {chain} of table {table}, sees all that {which} by it, and \
-         may drop PRP's frames"
+         {effect}"
     );
     let fix = format!("`nft list chain netdev {table} {chain}`: does it accept PRP's EtherType?");
     Some(Finding::warning(Kind::Filter, cause, &fix))
@@ -211,10 +214,13 @@ mod tests {
             name: "c\n".into(),
             hook: ChainHook::Egress,
             devices: vec!["eth0".into()],
+            drops_others: false,
         };
         let found = of_chain(&chain, "eth0").expect("it is at eth0");
         assert!(found.cause.contains("c\\n of table f, sees all that leaves by it"), "{found:?}");
         assert_eq!(of_chain(&chain, "eth1"), None);
+        let found = of_chain(&DeviceChain { drops_others: true, ..chain }, "eth0");
+        assert!(found.is_some_and(|found| found.cause.ends_with("drops what it does not accept")));
     }
 
     #[test]

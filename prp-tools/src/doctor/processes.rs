@@ -57,8 +57,12 @@ fn of_process(process: &Process) -> Vec<Finding> {
     let owner = format!("{} ({})", process.program, process.pid);
     let mut found = Vec::new();
     if process.is_stale {
-        let cause = format!("{owner} does not answer: its peers wait for it");
-        found.push(Finding::warning(Kind::ProcessSilent, cause, "is it stopped? `kill -CONT`"));
+        let fix = match process.is_stopped {
+            true => format!("`kill -CONT {}`", process.pid),
+            false => "a processor for it, or look what it waits for".to_owned(),
+        };
+        let cause = format!("{}: its peers wait for it", process.silence());
+        found.push(Finding::warning(Kind::ProcessSilent, cause, &fix));
     }
     for device in &process.devices {
         let count = |name| device.counters.get(name).copied().unwrap_or(0);

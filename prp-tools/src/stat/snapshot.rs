@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use std::{fs, io};
 
+use prp_node::process;
 use prp_node::status::{self, Page, Record};
 use prp_sock::{DeviceStats, PrpAddr};
 use serde::Serialize;
@@ -27,6 +28,8 @@ pub(crate) struct Process {
     pub(crate) node: u16,
     /// It did not answer: this is what it said when last asked.
     pub(crate) is_stale: bool,
+    /// A signal or a debugger has stopped it.
+    pub(crate) is_stopped: bool,
     pub(crate) hosts: Option<String>,
     /// Of all its connections, those that are over too.
     pub(crate) counters: BTreeMap<String, u64>,
@@ -132,8 +135,12 @@ pub(super) fn pages(patience: Duration) -> io::Result<(Vec<Page>, usize)> {
     let here = here.as_deref().and_then(|link| link.to_str()).unwrap_or_default();
     pages.retain(|page| {
         let process = page.records.iter().find(|record| record.kind == "process");
-        // One that has never answered may be here.
-        process.is_none_or(|process| process.text("namespace") == Some(here))
+        // One that has never answered is where its first thread is.
+        match process {
+            Some(process) => process.text("namespace") == Some(here),
+            None => fs::read_link(format!("/proc/{}/ns/net", page.pid))
+                .map_or(true, |link| link.to_str() == Some(here)),
+        }
     });
     Ok((pages, hidden))
 }
@@ -159,12 +166,22 @@ impl Snapshot {
 }
 
 impl Process {
+    /// Says that it does not answer, and why where that is known.
+    pub(crate) fn silence(&self) -> String {
+        let Self { program, pid, .. } = self;
+        match self.is_stopped {
+            true => format!("{program} ({pid}) is stopped, and does not answer"),
+            false => format!("{program} ({pid}) runs, and does not answer"),
+        }
+    }
+
     pub(super) fn of(page: &Page) -> Self {
         let mut process = Self {
             pid: page.pid,
             program: page.program.clone(),
             node: page.node,
             is_stale: page.is_stale,
+            is_stopped: page.is_stale && process::is_stopped(page.pid),
             ..Self::default()
         };
         for record in &page.records {
