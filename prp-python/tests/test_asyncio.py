@@ -1,5 +1,6 @@
 import asyncio
 import errno
+import os
 
 import pytest
 
@@ -59,6 +60,33 @@ def test_many_streams(run):
         server = await parmaprp.asyncio.start_server(echo, "self:0")
         answers = await asyncio.gather(*(ask(server.address, b"%d" % n) for n in range(150)))
         assert answers == [b"%d" % n for n in range(150)]
+        server.close()
+        await server.wait_closed()
+
+    run(main())
+
+
+def test_beside_callbacks_without_end(run):
+    async def main():
+        loop = asyncio.get_running_loop()
+        server = await parmaprp.asyncio.start_server(echo, "self:0")
+
+        def again():
+            nonlocal callback
+            callback = loop.call_soon(again)
+
+        callback = loop.call_soon(again)
+        reads, writes = os.pipe()
+        read = loop.create_future()
+        loop.add_reader(reads, lambda: read.done() or read.set_result(os.read(reads, 9)))
+        asked = ask(server.address, b"a" * 300_000)
+        assert await asyncio.wait_for(asked, 30) == b"a" * 300_000
+        os.write(writes, b"b")
+        assert await asyncio.wait_for(read, 30) == b"b"
+        callback.cancel()
+        loop.remove_reader(reads)
+        os.close(reads)
+        os.close(writes)
         server.close()
         await server.wait_closed()
 

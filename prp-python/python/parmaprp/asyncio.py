@@ -54,6 +54,7 @@ class Selector(selectors.EpollSelector):
         self._objects: dict[int, Stream | Listener] = {}
         self._keys: dict[int, selectors.SelectorKey] = {}
         self._next = _FIRST_KEY
+        self._has_found = False
 
     def key_of(self, object: Stream | Listener) -> int:
         """A number for the object, by which it is registered; or its descriptor."""
@@ -100,6 +101,10 @@ class Selector(selectors.EpollSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if not self._keys:
             return super().select(timeout)
+        if self._has_found and timeout is not None and timeout <= 0:
+            # The loop has callbacks for what was found last: it looks again after them.
+            self._has_found = False
+            return []
         wait = None if timeout is None else max(timeout, 0.0)
         ready = []
         for number, read, write in self._waiting.wait(self.fileno(), wait):
@@ -107,7 +112,9 @@ class Selector(selectors.EpollSelector):
             if key is not None:
                 events = read * selectors.EVENT_READ | write * selectors.EVENT_WRITE
                 ready.append((key, events & key.events))
-        return ready + super().select(0)
+        ready += super().select(0)
+        self._has_found = bool(ready)
+        return ready
 
     def close(self) -> None:
         for number in list(self._keys):
