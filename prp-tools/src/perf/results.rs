@@ -1,6 +1,7 @@
 //! `prp perf results`: what `netns-scripts/bench --json` wrote, as a page of the book.
 
 mod bindings;
+mod cluster_key;
 mod links;
 
 use std::fmt::Write as _;
@@ -17,9 +18,9 @@ use crate::exit::{Code, Failure};
 
 /// Make a page of the results of netns-scripts/bench.
 ///
-/// FILES are what `bench --json`, `bench --bindings --json` and `bench --links --json` wrote. The
-/// page has the newest run of each machine, the newest machine first, in Markdown, and behind it
-/// the newest of each of the others.
+/// FILES are what `bench --json` wrote, alone and with --bindings, --links and --key. The page has
+/// the newest run of each machine, the newest machine first, in Markdown, and behind it the newest
+/// of each of the others.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp perf results docs/results/*.json > docs/results.md
@@ -143,12 +144,13 @@ fn short(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// What was run: `bench` alone, with `--bindings`, or with `--links`.
+/// What was run: `bench` alone, with `--bindings`, with `--links`, or with `--key`.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
 enum Kind {
     Main,
     Bindings,
     Links,
+    Key,
 }
 
 impl Kind {
@@ -158,6 +160,7 @@ impl Kind {
             Self::Main => None,
             Self::Bindings => Some("bindings"),
             Self::Links => Some("links"),
+            Self::Key => Some("key"),
         }
     }
 }
@@ -193,7 +196,7 @@ impl Run {
     /// What it was a run of.
     fn kind(&self) -> Kind {
         let has = |kind: &&Kind| kind.key().is_some_and(|key| self.figures.get(key).is_some());
-        [Kind::Bindings, Kind::Links].iter().find(has).copied().unwrap_or(Kind::Main)
+        [Kind::Bindings, Kind::Links, Kind::Key].iter().find(has).copied().unwrap_or(Kind::Main)
     }
 
     /// When and on what it was run.
@@ -218,6 +221,7 @@ impl Run {
         match self.kind() {
             Kind::Bindings => out += &bindings::section(&self.figures["bindings"]),
             Kind::Links => out += &links::section(&self.figures["links"]),
+            Kind::Key => out += &cluster_key::section(&self.figures["key"]),
             Kind::Main => {
                 out += "| | PRP | TCP | PRP / TCP |\n| --- | --- | --- | --- |\n";
                 for line in FIGURES.iter().filter_map(|figure| figure.line(&self.figures)) {
@@ -269,6 +273,7 @@ fn page(mut runs: Vec<Run>) -> String {
         let others = [
             (Kind::Bindings, "Programs in C and Python"),
             (Kind::Links, "Links with a rate and a delay"),
+            (Kind::Key, "The cluster key"),
         ];
         for (kind, heading) in others {
             if let Some(run) = newest(kind) {
@@ -344,7 +349,14 @@ mod tests {
             });
             Run::of(&figures.to_string()).expect("a run")
         };
+        let key = json!({
+            "key": {"spin_us": {"off": 1.5, "seal": 1.75}},
+            "machine": {"cpu": "A", "cores": 2, "kernel": "6.18", "date": "2026-07-09"},
+            "bars": [],
+        });
+        let key = Run::of(&key.to_string()).expect("a run");
         let page = page(vec![
+            key,
             links("2026-05-06", 0.25),
             run("A", "2026-01-02", 1.0),
             links("2026-04-05", 0.75),
@@ -356,10 +368,12 @@ mod tests {
             [
                 "## A, 2 processors",
                 "### Programs in C and Python",
-                "### Links with a rate and a delay"
+                "### Links with a rate and a delay",
+                "### The cluster key"
             ]
         );
         assert!(page.contains("| C: 2.00 us | Rust: 1.00 us |"), "{page}");
+        assert!(page.contains("| 1.50 us | - | 1.75 us | - | - |"), "{page}");
         assert!(page.contains("| UDP, 1 Gbit/s, 0 us | 0.25 | 0.50 | - | - |"), "{page}");
         assert!(!page.contains("0.75"), "an older run: {page}");
     }

@@ -38,6 +38,12 @@ pub(crate) fn ratio(ours: &[f64], theirs: &[f64]) -> Option<f64> {
     median(&pairs.map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>())
 }
 
+/// The median of the differences of rounds that were neighbours; `None` if there are none.
+pub(crate) fn difference(ours: &[f64], theirs: &[f64]) -> Option<f64> {
+    let pairs = ours.iter().zip(theirs);
+    median(&pairs.map(|(ours, theirs)| ours - theirs).collect::<Vec<_>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +72,10 @@ mod tests {
         assert_eq!(ratio(&ours, &theirs), Some(0.5));
         assert_eq!(ratio(&ours, &[0.0, 4.0]), Some(0.25));
         assert_eq!(ratio(&ours, &[]), None);
+    }
+    #[test]
+    fn difference__pairs_neighbours() {
+        assert_eq!(difference(&[1.5, 2.5, 9.0], &[1.0, 2.25, 8.75]), Some(0.25));
+        assert_eq!(difference(&[1.0], &[]), None);
     }
 }

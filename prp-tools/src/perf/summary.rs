@@ -2,6 +2,7 @@
 
 mod bars;
 mod bindings;
+mod cluster_key;
 mod keys;
 mod links;
 mod plot;
@@ -18,6 +19,9 @@ use super::{report, steal};
 use crate::exit::{Code, Failure};
 use bars::Bar;
 use runs::Runs;
+
+/// What the names of runs begin with that are not of `bench` alone, but of one of its options.
+const OTHERS: [&str; 3] = ["links.", "bindings.", "key."];
 
 /// Put the runs of netns-scripts/bench together.
 ///
@@ -63,12 +67,17 @@ pub(super) fn run(args: &SummaryArgs) -> Result<(), Failure> {
         plot::all(&runs, dir)?;
     }
     let (mut bars, mut all) = (Vec::new(), keys::all(&runs));
-    if runs.names().any(|name| !name.starts_with("links.") && !name.starts_with("bindings.")) {
+    let is_of_another = |name: &str| OTHERS.iter().any(|prefix| name.starts_with(prefix));
+    if runs.names().any(|name| !is_of_another(name)) {
         bars.extend(bars::all(&runs));
     }
     if bindings::are_in(&runs) {
         bars.extend(bindings::bars(&runs));
         all["bindings"] = bindings::keys(&runs);
+    }
+    if cluster_key::are_in(&runs) {
+        bars.extend(cluster_key::bars(&runs));
+        all["key"] = cluster_key::keys(&runs);
     }
     if links::are_in(&runs) {
         bars.extend(links::bars(&runs));

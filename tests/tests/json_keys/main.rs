@@ -270,6 +270,18 @@ fn of_measurements(one: &Node<'_>, two: &Node<'_>, printed: &mut Printed) {
         let file = folder.path().join(format!("bindings.{what}.1.json"));
         fs::write(file, r#"{"figure": 1.5}"#).expect("a file");
     }
+    for (what, command) in [
+        ("spin.off", "latency"),
+        ("ethernet.seal", "stream"),
+        ("udp_latency.seal", "latency"),
+        ("connect.sign", "connect"),
+    ] {
+        let last = printed.0[&format!("prp perf {command}")].last().expect("it was run");
+        let file = folder.path().join(format!("key.{what}.1.json"));
+        fs::write(file, last.to_string()).expect("a file");
+    }
+    let peer = folder.path().join("key.quic.1.json");
+    fs::write(peer, r#"{"gbps": 2.5, "p50_us": 20.5}"#).expect("a file");
     let path = folder.path().to_str().expect("text");
     printed.run(one.command(prp()), "perf summary", &[path]);
 }
