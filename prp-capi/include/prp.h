@@ -449,15 +449,16 @@ ssize_t prp_recv_message(prp_stream *stream, void *buffer, size_t size, int *sta
 /**
  * Receives a message of any size up to PRP_OPT_MAX_MESSAGE, in memory that it allocates.
  *
- * It must not be called on a nonblocking stream: what had come of a message is lost with EAGAIN,
- * as it is with every other failure.
+ * What has come of a message when a call fails is kept, and comes first with the next call for
+ * bytes or messages, except after EMSGSIZE and ENODATA.
  *
  * @param stream the stream
  * @param message is set to the message, to be freed by prp_free(); to NULL at the end of the stream
  * and on failure
  * @param size is set to its size
  * @return 1 if there is a message, 0 at the end of the stream, -1 on failure
- * @error EMSGSIZE the message is larger than PRP_OPT_MAX_MESSAGE; the next call goes on within it
+ * @error EMSGSIZE the message is larger than PRP_OPT_MAX_MESSAGE; that much of it is lost, and the
+ * next call goes on within it
  * @error ENOMEM there is no memory for it
  * @error ENODATA the stream ended within the message
  * @error EBADF and others: as prp_recv()

@@ -12,6 +12,9 @@ pub(crate) struct Memory {
     capacity: usize,
 }
 
+// SAFETY: the block is owned, and the C library frees a block from any thread.
+unsafe impl Send for Memory {}
+
 impl Memory {
     /// None, with room for `capacity` of them.
     ///
@@ -28,6 +31,28 @@ impl Memory {
     /// As long as it is.
     pub(crate) const fn len(&self) -> usize {
         self.len
+    }
+
+    /// Copies the first bytes into `room`, as many as fit; how many.
+    pub(crate) fn copy_to(&self, room: &mut [u8]) -> usize {
+        let len = self.len.min(room.len());
+        room[..len].copy_from_slice(&self.bytes()[..len]);
+        len
+    }
+
+    /// Copies the first bytes into `room`, as many as fit, and removes them; how many.
+    pub(crate) fn take_front(&mut self, room: &mut [u8]) -> usize {
+        let taken = self.copy_to(room);
+        // SAFETY: the memory is owned by `self`, and its first `len` bytes are initialised.
+        let bytes = unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) };
+        bytes.copy_within(taken.., 0);
+        self.len -= taken;
+        taken
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the memory is owned by `self`, and its first `len` bytes are initialised.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
     /// The room behind the bytes.

@@ -238,6 +238,43 @@ static void message_that_is_cut(void)
     close_all();
 }
 
+/* What has come of a message stays when a call gives up, for calls of each kind. */
+static void message_in_pieces(void)
+{
+    static char bytes[12 << 20], found[3];
+    ssize_t taken;
+    int state;
+    void *message;
+    size_t size, at;
+
+    open_all();
+    for (at = 0; at < sizeof bytes; at++)
+        bytes[at] = (char)(at % 251);
+    CHECK(prp_stream_set(client, PRP_OPT_NONBLOCKING, 1) == 0);
+    taken = prp_send_message(client, bytes, sizeof bytes);
+    CHECK(taken > 0 && taken < (ssize_t)sizeof bytes);
+    CHECK(prp_peek(server, found, 1) == 1 && prp_stream_set(server, PRP_OPT_NONBLOCKING, 1) == 0);
+    for (at = 0; at < 3; at++)
+        FAILS(prp_recv_message_new(server, &message, &size), EAGAIN);
+    CHECK(prp_peek(server, found, 3) == 3 && memcmp(found, bytes, 3) == 0);
+    CHECK(prp_recv(server, found, 3) == 3 && memcmp(found, bytes, 3) == 0);
+    CHECK(prp_recv_message(server, found, 3, &state) == 3 && memcmp(found, bytes + 3, 3) == 0);
+    CHECK(state == PRP_MESSAGE_PART && prp_recv_all(server, found, 3) == 3 && memcmp(found, bytes + 6, 3) == 0);
+    while (taken < (ssize_t)sizeof bytes) {
+        ssize_t more = prp_send_message(client, bytes + taken, sizeof bytes - (size_t)taken);
+        if (more > 0)
+            taken += more;
+        else
+            CHECK(errno == EAGAIN);
+        CHECK(taken == (ssize_t)sizeof bytes || (prp_recv_message_new(server, &message, &size) == -1 && errno == EAGAIN));
+    }
+    CHECK(prp_stream_set(server, PRP_OPT_NONBLOCKING, 0) == 0);
+    CHECK(prp_recv_message_new(server, &message, &size) == 1 && size == sizeof bytes - 9);
+    CHECK(memcmp(message, bytes + 9, size) == 0);
+    prp_free(message);
+    close_all();
+}
+
 static void on_signal(int number)
 {
     (void)number;
@@ -337,6 +374,7 @@ int main(void)
     sizes();
     messages();
     message_that_is_cut();
+    message_in_pieces();
     signals();
     forks();
     closing_while_a_thread_waits();

@@ -107,7 +107,7 @@ pub(super) unsafe extern "C" fn prp_peek(
     call(|| {
         // SAFETY: as the header says.
         let buffer = unsafe { room(buffer, size) }?;
-        stream_of(stream)?.stream.peek(buffer).map(count)
+        stream_of(stream)?.peek(buffer).map(count)
     })
 }
 
