@@ -40,6 +40,7 @@ impl Stream {
         let limit = self.settings.lock().max_message;
         let begun = self.begun.lock().take();
         let mut message = begun.map_or_else(|| Memory::new(FIRST_ROOM.min(limit)), Ok)?;
+        message.close_up();
         match self.fill_message(&mut message, limit) {
             Ok(true) => Ok(Some(message)),
             Ok(false) => Ok(None),
@@ -53,8 +54,18 @@ impl Stream {
         }
     }
 
-    /// Copies what has come of a message whose call gave up into `room`, and removes it; how many
-    /// bytes.
+    /// Keeps `bytes`, which have come for a call that gave up.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub(crate) fn keep_begun(&self, bytes: &[u8]) -> io::Result<()> {
+        if !bytes.is_empty() {
+            *self.begun.lock() = Some(Memory::copy(bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Copies what had come for a call that gave up into `room`, and takes it; how many bytes.
     pub(crate) fn take_begun(&self, room: &mut [u8]) -> usize {
         let mut begun = self.begun.lock();
         let Some(message) = begun.as_mut() else { return 0 };

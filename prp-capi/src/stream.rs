@@ -24,7 +24,7 @@ pub(crate) static STREAMS: PerProcess<HandleTable<Stream>> =
 pub(crate) struct Stream {
     pub(crate) stream: PrpStream,
     pub(crate) settings: Mutex<StreamSettings>,
-    /// What has come of a message when the call for all of it gave up.
+    /// What had come when a call for more than that gave up: for the next call that receives.
     pub(crate) begun: Mutex<Option<Memory>>,
 }
 
@@ -64,7 +64,8 @@ impl Stream {
 
     /// Receives into `parts`.
     pub(crate) fn recv(&self, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let begun = parts.iter_mut().find(|part| !part.is_empty()).map_or(0, |part| self.take_begun(part));
+        let first = parts.iter_mut().find(|part| !part.is_empty());
+        let begun = first.map_or(0, |part| self.take_begun(part));
         if begun > 0 {
             return Ok(begun);
         }
@@ -82,7 +83,8 @@ impl Stream {
         self.stream.peek(buffer)
     }
 
-    /// Receives until `buffer` is full or the stream ends, and goes on after signals.
+    /// Receives until `buffer` is full or the stream ends, and goes on after signals. What has come
+    /// is kept for the next call that receives if this one gives up.
     pub(crate) fn recv_all(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = self.take_begun(buffer);
         while filled < buffer.len() {
@@ -90,7 +92,10 @@ impl Stream {
                 Ok(0) => break,
                 Ok(n) => filled += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+                Err(e) => {
+                    self.keep_begun(&buffer[..filled])?;
+                    return Err(e);
+                }
             }
         }
         Ok(filled)
