@@ -241,8 +241,8 @@ fn memory__nothing_is_lost_or_misused() {
     for name in STD_TCP.into_iter().chain(["misuse"]) {
         run_to_its_end(checked(&nodes, server, name));
     }
-    let [taker, leaver] = [(server, "taker"), (client, "leaver")];
-    leave_and_count(&nodes, checked(&nodes, taker.0, taker.1), checked(&nodes, leaver.0, leaver.1));
+    let taker = checked(&nodes, server, "taker");
+    leave_and_count(&nodes, taker, checked(&nodes, client, "leaver"));
 }
 
 fn memory__of_examples() {
