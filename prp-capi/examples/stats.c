@@ -6,11 +6,16 @@
 int main(void)
 {
     prp_listener *listener = prp_listen("self:7008", NULL);
-    prp_stream *client = prp_connect("self:7008", NULL);
+    prp_stream *client = NULL;
     prp_stats stats;
     char *text;
     int failed = 1;
 
+    if (listener == NULL)
+        goto end;
+    client = prp_connect("self:7008", NULL);
+    if (client == NULL)
+        goto end;
     if (prp_send_all(client, "hello", 5) < 0 || prp_wait_delivered(client) < 0)
         goto end;
     if (prp_stream_stats(client, &stats, sizeof stats) < 0)

@@ -6,13 +6,20 @@
 int main(void)
 {
     prp_listener *listener = prp_listen("self:7007", NULL);
-    prp_stream *client = prp_connect("self:7007", NULL);
-    prp_stream *server = prp_accept(listener, NULL);
+    prp_stream *client = NULL, *server = NULL;
     char head[3], body[5], first, rest[3];
     struct iovec out[2] = {{(void *)"abc", 3}, {(void *)"defgh", 5}};
     struct iovec in[2] = {{head, sizeof head}, {body, sizeof body}};
     int failed = 1;
 
+    if (listener == NULL)
+        goto end;
+    client = prp_connect("self:7007", NULL);
+    if (client == NULL)
+        goto end;
+    server = prp_accept(listener, NULL);
+    if (server == NULL)
+        goto end;
     if (prp_sendv(client, out, 2) != 8 || prp_send_all(client, "ijk", 3) < 0)
         goto end;
     if (prp_peek(server, &first, 1) != 1 || first != 'a')

@@ -8,17 +8,25 @@ use super::header::{Function, Header};
 pub(crate) fn module(header: &Header) -> String {
     let mut text = String::from(
         "! PRP for programs in Fortran, made from prp.h, which describes each function.\n\
-         ! Texts end with c_null_char. Handles are type(c_ptr).\n\
+         ! Texts end with c_null_char. Handles are type(c_ptr). Fortran has no unsigned numbers: a\n\
+         ! node or port above 32767 is negative, and iand(int(node), 65535) is its number.\n\
          module prp\n  use, intrinsic :: iso_c_binding\n  implicit none\n  public\n\n",
     );
+    for (name, value) in &header.macros {
+        let kind = match value.strip_prefix('"') {
+            Some(_) => "character(len=*)",
+            None => "integer(c_int)",
+        };
+        let _ = writeln!(text, "  {kind}, parameter :: {name} = {value}");
+    }
     for constant in &header.constants {
         let _ =
             writeln!(text, "  integer(c_int), parameter :: {} = {}", constant.name, constant.value);
     }
     for of in &header.structs {
         let _ = writeln!(text, "\n  type, bind(c) :: {}_t", of.name);
-        for (kind, name) in &of.fields {
-            let _ = writeln!(text, "    {} :: {name}", kind_of(kind));
+        for field in &of.fields {
+            let _ = writeln!(text, "    {} :: {}", kind_of(&field.kind), field.name);
         }
         let _ = writeln!(text, "  end type {}_t", of.name);
     }

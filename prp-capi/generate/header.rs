@@ -9,6 +9,8 @@ pub(crate) struct Header {
     pub(crate) constants: Vec<Constant>,
     /// Structs with fields, in the order of the header.
     pub(crate) structs: Vec<Struct>,
+    /// `#define`s of a value: name, value.
+    pub(crate) macros: Vec<(String, String)>,
 }
 
 /// A function and its comment.
@@ -38,11 +40,20 @@ pub(crate) struct Constant {
     pub(crate) text: String,
 }
 
-/// A struct with its fields: type, name.
+/// A struct with its fields.
 #[derive(Clone, Debug)]
 pub(crate) struct Struct {
     pub(crate) name: String,
-    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) fields: Vec<Field>,
+}
+
+/// A field of a struct.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    /// Its type.
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 impl Function {
@@ -54,6 +65,14 @@ impl Function {
     /// The file of its example.
     pub(crate) fn example(&self) -> &str {
         self.tagged("example").next().unwrap_or_default()
+    }
+
+    /// The structs of the header that it has parameters of.
+    pub(crate) fn structs<'a>(&self, header: &'a Header) -> impl Iterator<Item = &'a Struct> {
+        header.structs.iter().filter(|of| {
+            let has_type = |kind: &str| kind.split([' ', '*']).any(|word| word == of.name);
+            self.parameters.iter().any(|(kind, _)| has_type(kind))
+        })
     }
 
     /// The version that had it first: that of its symbol.
@@ -85,6 +104,11 @@ impl Header {
                     lines.by_ref().take_while(|l| !l.starts_with('}')).map(field).collect();
                 let name = line.split_whitespace().nth(2).unwrap_or_default().to_owned();
                 header.structs.push(Struct { name, fields });
+            } else if let Some(rest) = line.strip_prefix("#define PRP_")
+                && let Some((name, rest)) = rest.split_once(' ')
+            {
+                let value = rest.split("/**<").next().unwrap_or_default().trim();
+                header.macros.push((format!("PRP_{name}"), value.to_owned()));
             } else if line.ends_with(");") && line.contains("prp_") {
                 header.functions.push(function(line, &comment));
                 comment.clear();
@@ -104,9 +128,10 @@ fn constant(line: &str) -> Constant {
     }
 }
 
-fn field(line: &str) -> (String, String) {
-    let declaration = line.split("/**<").next().unwrap_or_default();
-    typed(declaration.trim().trim_end_matches(';'))
+fn field(line: &str) -> Field {
+    let (declaration, text) = line.split_once("/**<").expect("a field has a comment");
+    let (kind, name) = typed(declaration.trim().trim_end_matches(';'));
+    Field { kind, name, text: text.trim_end_matches("*/").trim().to_owned() }
 }
 
 /// `const char *text` is of the type `const char *`.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::header::{Function, Header};
+use super::header::{Function, Header, Struct};
 
 /// The pages by their names, each with an example that `example` reads.
 pub(crate) fn pages(
@@ -32,6 +32,7 @@ fn page(header: &Header, function: &Function, version: &str, example: &str) -> S
     let _ = writeln!(text, ".SH NAME\n{} \\- {}", function.name, escaped(&first_small(summary)));
     let _ = writeln!(text, ".SH SYNOPSIS\n.nf\n.B #include <prp.h>\n.PP");
     let _ = writeln!(text, ".B {}\n.fi", escaped(&function.declaration));
+    function.structs(header).for_each(|of| declare(&mut text, of));
     let _ =
         writeln!(text, ".PP\nLink with \\-lprp, or what \\fBpkg-config \\-\\-libs prp\\fP prints.");
     let _ = writeln!(text, ".SH DESCRIPTION\n{}", escaped(&function.summary));
@@ -42,12 +43,7 @@ fn page(header: &Header, function: &Function, version: &str, example: &str) -> S
         let (name, what) = parameter.split_once(' ').unwrap_or((parameter, ""));
         let _ = writeln!(text, ".TP\n.I {name}\n{}", escaped(what));
     }
-    for prefixes in function.tagged("constants") {
-        let is_meant = |name: &str| prefixes.split(' ').any(|prefix| name.starts_with(prefix));
-        for constant in header.constants.iter().filter(|constant| is_meant(&constant.name)) {
-            let _ = writeln!(text, ".TP\n.B {}\n{}", constant.name, escaped(&constant.text));
-        }
-    }
+    lists(&mut text, header, function);
     for result in function.tagged("return") {
         let _ = writeln!(text, ".SH RETURN VALUE\n{}", escaped(&first_large(result)));
     }
@@ -70,6 +66,33 @@ fn page(header: &Header, function: &Function, version: &str, example: &str) -> S
     text
 }
 
+/// Writes the declaration of a struct, without its comments.
+fn declare(text: &mut String, of: &Struct) {
+    let _ = writeln!(text, ".PP\n.nf\n.B typedef struct {} {{", of.name);
+    for field in &of.fields {
+        let space = if field.kind.ends_with('*') { "" } else { " " };
+        let _ = writeln!(text, ".B \\ \\ \\ \\ {}{space}{};", field.kind, field.name);
+    }
+    let _ = writeln!(text, ".B }} {};\n.fi", of.name);
+}
+
+/// Writes what the constants and the fields mean that a function has to do with.
+fn lists(text: &mut String, header: &Header, function: &Function) {
+    for prefixes in function.tagged("constants") {
+        let _ = writeln!(text, ".SS Constants");
+        let is_meant = |name: &str| prefixes.split(' ').any(|prefix| name.starts_with(prefix));
+        for constant in header.constants.iter().filter(|constant| is_meant(&constant.name)) {
+            let _ = writeln!(text, ".TP\n.B {}\n{}", constant.name, escaped(&constant.text));
+        }
+    }
+    for of in function.structs(header) {
+        let _ = writeln!(text, ".SS Fields of {}", of.name);
+        for field in &of.fields {
+            let _ = writeln!(text, ".TP\n.I {}\n{}", field.name, escaped(&field.text));
+        }
+    }
+}
+
 /// The page with all functions.
 fn overview(header: &Header, version: &str) -> String {
     let mut text = head("libprp", version);
@@ -78,7 +101,9 @@ fn overview(header: &Header, version: &str) -> String {
          .SH DESCRIPTION\nA function that fails returns \\-1, or NULL where it returns a handle, \
          sets errno, and keeps a text for prp_last_error(3). Times are in nanoseconds. A handle \
          looks like a pointer, and points to nothing: NULL, a handle that was closed, and a handle \
-         of the process that this one was forked from are refused with EBADF.\n",
+         of the process that this one was forked from are refused with EBADF. A pointer that is \
+         NULL where something is needed is refused with EFAULT. A fault of the library itself is \
+         EIO.\n",
     );
     for function in &header.functions {
         let _ = writeln!(text, ".TP\n.BR {} (3)\n{}", function.name, escaped(&function.summary));

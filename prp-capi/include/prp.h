@@ -9,8 +9,9 @@
  * for prp_last_error(). Times are in nanoseconds. A handle (prp_stream, prp_listener, prp_options)
  * looks like a pointer, and points to nothing: it is a number that the library checks at each call.
  * NULL, a handle that was closed, and a handle of the process that this one was forked from are
- * refused with EBADF. Any thread may use any handle at any time. No function may be called in a
- * signal handler.
+ * refused with EBADF. A pointer that is NULL where something is needed is refused with EFAULT. A
+ * fault of the library itself is EIO. Any thread may use any handle at any time. No function may be
+ * called in a signal handler.
  */
 #ifndef PRP_H
 #define PRP_H
@@ -61,15 +62,15 @@ struct sockaddr_prp {
 /** Options: of prp_options_set(), prp_stream_set() and so on. */
 enum {
     PRP_OPT_NONBLOCKING = 1,        /**< 1: no call waits, EAGAIN in its place; 0: calls wait (default) */
-    PRP_OPT_READ_TIMEOUT = 2,       /**< longest wait of a call that receives; -1: for ever (default) */
-    PRP_OPT_WRITE_TIMEOUT = 3,      /**< longest wait of a call that sends; -1: for ever (default) */
+    PRP_OPT_READ_TIMEOUT = 2,       /**< longest wait of a call that receives, not 0; -1: for ever (default) */
+    PRP_OPT_WRITE_TIMEOUT = 3,      /**< longest wait of a call that sends, not 0; -1: for ever (default) */
     PRP_OPT_TTL = 4,                /**< routers that a frame may cross, 1 to 255; more than 15 count as 15 */
     PRP_OPT_LINGER = 5,             /**< wait of prp_close() for delivery; 0: reset; -1: deliver in the background (default) */
-    PRP_OPT_USER_TIMEOUT = 6,       /**< longest wait for an acknowledgement, 60 s by default; -1: for ever */
-    PRP_OPT_KEEPALIVE_IDLE = 7,     /**< silence before the first probe, 30 s by default; -1: no probes */
-    PRP_OPT_KEEPALIVE_INTERVAL = 8, /**< time between probes, 10 s by default */
+    PRP_OPT_USER_TIMEOUT = 6,       /**< longest wait for an acknowledgement, not 0, 60 s by default; -1: for ever */
+    PRP_OPT_KEEPALIVE_IDLE = 7,     /**< silence before the first probe, not 0, 30 s by default; -1: no probes */
+    PRP_OPT_KEEPALIVE_INTERVAL = 8, /**< time between probes, not 0, 10 s by default */
     PRP_OPT_KEEPALIVE_PROBES = 9,   /**< unanswered probes that end the connection, 1 to 255, 6 by default */
-    PRP_OPT_CONNECT_TIMEOUT = 10,   /**< longest wait for an answer when connecting, 15 s by default */
+    PRP_OPT_CONNECT_TIMEOUT = 10,   /**< longest wait for an answer when connecting, not 0, 15 s by default */
     PRP_OPT_SEND_BUFFER = 11,       /**< bytes sent and not yet acknowledged that are kept */
     PRP_OPT_SEND_BUFFER_MAX = 12,   /**< bytes that the send buffer grows to, 4 MiB by default */
     PRP_OPT_RECV_BUFFER = 13,       /**< bytes received and not yet taken that are kept */
@@ -103,9 +104,9 @@ enum {
 
 /** Results of prp_recv_message(). */
 enum {
-    PRP_MESSAGE_PART = 0, /**< more of the message is to come, by the next call */
-    PRP_MESSAGE_END = 1,  /**< the message ends with these bytes */
-    PRP_MESSAGE_NONE = 2  /**< there are no more messages: the stream has ended */
+    PRP_MESSAGE_PART = 0, /**< more of the message may come, by the next call: bytes, or its end alone */
+    PRP_MESSAGE_END = 1,  /**< the message ends with these bytes, or with those before if there are none */
+    PRP_MESSAGE_NONE = 2  /**< the stream has ended: within a message if PRP_MESSAGE_PART came before */
 };
 
 /** Events of prp_wait_any(). */
@@ -204,6 +205,7 @@ void prp_free(void *memory);
  * @error EINVAL the text is not of this form
  * @error ENOENT prphosts has no such node, or there is no prphosts
  * @error EBADMSG prphosts has a mistake
+ * @error EBADF the settings were freed
  * @example address.c
  */
 int prp_resolve(const char *text, const prp_options *options, prp_address *address);
@@ -225,8 +227,8 @@ int prp_address_format(const prp_address *address, char *text, size_t size);
  *
  * One object of settings serves any number of connections and listeners, which take a copy.
  *
- * @return settings, to be freed by prp_options_free(); NULL if there is no memory
- * @error ENOMEM there is no memory
+ * @return settings, to be freed by prp_options_free(); NULL on failure
+ * @error EMFILE there are as many of them as the library has handles for
  * @example options.c
  */
 prp_options *prp_options_new(void);
@@ -240,7 +242,7 @@ prp_options *prp_options_new(void);
  * @return 0, or -1
  * @error EINVAL there is no such option, it is a text, or it does not have such values
  * @error EBADF the settings were freed
- * @constants PRP_OPT_
+ * @constants PRP_OPT_ PRP_DETECT PRP_GO_BACK_N PRP_SELECTIVE_REPEAT
  * @example options.c
  */
 int prp_options_set(prp_options *options, int option, int64_t value);
@@ -254,6 +256,7 @@ int prp_options_set(prp_options *options, int option, int64_t value);
  * @return 0, or -1
  * @error EINVAL there is no such option, it is a number, or it does not have such values
  * @error EBADF the settings were freed
+ * @constants PRP_OPT_HOSTS PRP_OPT_DEVICE PRP_OPT_CONGESTION
  * @example options.c
  */
 int prp_options_set_text(prp_options *options, int option, const char *value);
@@ -288,7 +291,11 @@ int prp_options_free(prp_options *options);
  * @error EACCES the program needs CAP_NET_RAW, which it lacks
  * @error EADDRINUSE PRP_OPT_LOCAL_PORT is taken, or no port is free
  * @error EPROTONOSUPPORT the ends have no policy for lost segments in common
+ * @error EMFILE the process has no descriptors left, or the library no handles
+ * @error ENOMEM no thread can be made
  * @error EINTR a signal handler without SA_RESTART ran; no connection was made
+ * @error EBADF the settings were freed
+ * @constants PRP_OPT_
  * @example echo.c
  */
 prp_stream *prp_connect(const char *address, const prp_options *options);
@@ -314,11 +321,15 @@ int prp_take_error(prp_stream *stream);
  * @param data the bytes
  * @param size how many
  * @return how many bytes were taken, or -1
- * @error EAGAIN the stream is nonblocking, or PRP_OPT_WRITE_TIMEOUT is over, and nothing was taken
+ * @error EAGAIN the stream is nonblocking, or PRP_OPT_WRITE_TIMEOUT is over, and nothing was taken;
+ * there may be no room, or no connection yet
  * @error EPIPE the direction is closed, or the peer receives no more
  * @error ECONNRESET the peer has reset the connection
- * @error ETIMEDOUT the peer has not acknowledged for PRP_OPT_USER_TIMEOUT
- * @error ENOTCONN the connection is not there yet
+ * @error ECONNABORTED under PRP_DETECT: a segment of this end was lost
+ * @error EBADMSG under PRP_DETECT: a segment of the peer was lost
+ * @error ETIMEDOUT the peer has not acknowledged for PRP_OPT_USER_TIMEOUT, or does not answer
+ * probes
+ * @error ECONNREFUSED and others: a nonblocking connect has failed, as prp_connect()
  * @error ENOMEM there is no memory
  * @error EINTR a signal handler without SA_RESTART ran before anything was taken
  * @error EBADF the stream was closed
@@ -363,11 +374,14 @@ int prp_send_all(prp_stream *stream, const void *data, size_t size);
  * @param buffer room for them
  * @param size the room
  * @return how many bytes were received; 0 at the end of the stream, and if size is 0; -1 on failure
- * @error EAGAIN the stream is nonblocking, or PRP_OPT_READ_TIMEOUT is over
+ * @error EAGAIN the stream is nonblocking, or PRP_OPT_READ_TIMEOUT is over; there are no bytes, or
+ * no connection yet
  * @error ECONNRESET the peer has reset the connection
- * @error ETIMEDOUT the peer does not answer
- * @error EBADMSG a segment was lost, under PRP_DETECT
- * @error ENOTCONN the connection is not there yet
+ * @error ECONNABORTED under PRP_DETECT: a segment of this end was lost
+ * @error EBADMSG under PRP_DETECT: a segment of the peer was lost
+ * @error ETIMEDOUT the peer has not acknowledged for PRP_OPT_USER_TIMEOUT, or does not answer
+ * probes
+ * @error ECONNREFUSED and others: a nonblocking connect has failed, as prp_connect()
  * @error EINTR a signal handler without SA_RESTART ran
  * @error EBADF the stream was closed
  * @example echo.c
@@ -390,11 +404,16 @@ ssize_t prp_recvv(prp_stream *stream, const struct iovec *parts, int count);
 /**
  * Receives bytes until the buffer is full or the stream ends, and goes on after signals.
  *
+ * What has come when a call fails is kept, and comes first with the next call that receives,
+ * without the ends of messages in it. prp_fd() and prp_wait_any() do not show it: use prp_recv()
+ * with nonblocking streams.
+ *
  * @param stream the stream
  * @param buffer room for them
  * @param size the room
  * @return how many bytes were received, fewer than size only at the end of the stream; -1 on
- * failure, when bytes that had come before are lost
+ * failure
+ * @error ENOMEM there is no memory to keep what has come: it is lost
  * @error EBADF and others: as prp_recv()
  * @example vectors.c
  */
@@ -437,9 +456,10 @@ ssize_t prp_send_message(prp_stream *stream, const void *message, size_t size);
  * @param buffer room for it
  * @param size the room
  * @param state is set to PRP_MESSAGE_END if the message ends with these bytes, to PRP_MESSAGE_PART
- * if more of it is to come, by the next call, and to PRP_MESSAGE_NONE if the stream has ended
- * @return how many bytes were received, or -1
- * @error EINVAL there is no state, or no room
+ * if more of it may come, by the next call, and to PRP_MESSAGE_NONE if the stream has ended
+ * @return how many bytes were received, or -1. After PRP_MESSAGE_PART the next call may have no
+ * bytes and PRP_MESSAGE_END; if it has PRP_MESSAGE_NONE, the stream ended within the message
+ * @error EINVAL size is 0
  * @error EBADF and others: as prp_recv()
  * @constants PRP_MESSAGE_
  * @example messages.c
@@ -449,15 +469,17 @@ ssize_t prp_recv_message(prp_stream *stream, void *buffer, size_t size, int *sta
 /**
  * Receives a message of any size up to PRP_OPT_MAX_MESSAGE, in memory that it allocates.
  *
- * It must not be called on a nonblocking stream: what had come of a message is lost with EAGAIN,
- * as it is with every other failure.
+ * What has come of a message when a call fails is kept, and comes first with the next call for
+ * bytes or messages, except after EMSGSIZE and ENODATA. prp_fd() and prp_wait_any() do not show it:
+ * they show what comes after it.
  *
  * @param stream the stream
  * @param message is set to the message, to be freed by prp_free(); to NULL at the end of the stream
  * and on failure
  * @param size is set to its size
  * @return 1 if there is a message, 0 at the end of the stream, -1 on failure
- * @error EMSGSIZE the message is larger than PRP_OPT_MAX_MESSAGE; the next call goes on within it
+ * @error EMSGSIZE the message is larger than PRP_OPT_MAX_MESSAGE; that much of it is lost, and the
+ * next call goes on within it
  * @error ENOMEM there is no memory for it
  * @error ENODATA the stream ended within the message
  * @error EBADF and others: as prp_recv()
@@ -468,6 +490,8 @@ int prp_recv_message_new(prp_stream *stream, void **message, size_t *size);
 /**
  * Waits until the peer has acknowledged everything that was sent, and the end of it too if this
  * direction was closed.
+ *
+ * It waits on a nonblocking stream too.
  *
  * @param stream the stream
  * @return 0, or -1
@@ -496,6 +520,9 @@ int prp_shutdown(prp_stream *stream, int how);
 /**
  * Closes a stream. What was sent is delivered in the background, also if the process exits by
  * exit(3).
+ *
+ * With PRP_OPT_LINGER the call waits for that long until it is delivered. It returns 0 also when
+ * the time is over: prp_wait_delivered() before it says whether the peer has everything.
  *
  * A stream with bytes that were received and not taken resets the connection, as TCP does. A call
  * of another thread that waits on the stream goes on until it ends by itself, and the connection
@@ -542,6 +569,8 @@ int prp_peer_address(const prp_stream *stream, prp_address *address);
  * @return 0, or -1
  * @error EINVAL a stream has no such option, or it does not have such values
  * @error EBADF the stream was closed
+ * @constants PRP_OPT_NONBLOCKING PRP_OPT_READ_TIMEOUT PRP_OPT_WRITE_TIMEOUT PRP_OPT_TTL
+ * PRP_OPT_LINGER PRP_OPT_USER_TIMEOUT PRP_OPT_KEEPALIVE_
  * @example options.c
  */
 int prp_stream_set(prp_stream *stream, int option, int64_t value);
@@ -557,6 +586,9 @@ int prp_stream_set(prp_stream *stream, int option, int64_t value);
  * @error EINVAL a stream has no such option
  * @error ENOTCONN what the ends agree on is not settled yet
  * @error EBADF the stream was closed
+ * @constants PRP_OPT_NONBLOCKING PRP_OPT_READ_TIMEOUT PRP_OPT_WRITE_TIMEOUT PRP_OPT_TTL
+ * PRP_OPT_LINGER PRP_OPT_USER_TIMEOUT PRP_OPT_KEEPALIVE_ PRP_OPT_MAX_SEGMENT PRP_OPT_CRC
+ * PRP_OPT_RELIABILITY PRP_DETECT PRP_GO_BACK_N PRP_SELECTIVE_REPEAT
  * @example options.c
  */
 int prp_stream_get(const prp_stream *stream, int option, int64_t *value);
@@ -602,6 +634,7 @@ ssize_t prp_stream_stats(const prp_stream *stream, prp_stats *stats, size_t size
  * @error EADDRINUSE another process has the port, or another listener of this one
  * @error EADDRNOTAVAIL the node is another one
  * @error ENOENT and others: as prp_connect()
+ * @constants PRP_OPT_
  * @example echo.c
  */
 prp_listener *prp_listen(const char *address, const prp_options *options);
@@ -613,6 +646,7 @@ prp_listener *prp_listen(const char *address, const prp_options *options);
  * @param peer is set to the address of the peer; may be NULL
  * @return a stream, to be closed by prp_close(); NULL on failure
  * @error EAGAIN the listener is nonblocking, or its PRP_OPT_READ_TIMEOUT is over
+ * @error EMFILE the library has no handles left
  * @error EINTR a signal handler without SA_RESTART ran
  * @error EBADF the listener was closed
  * @example echo.c
@@ -641,6 +675,8 @@ int prp_listener_address(const prp_listener *listener, prp_address *address);
  * @return 0, or -1
  * @error EINVAL a listener has no such option, or it does not have such values
  * @error EBADF the listener was closed
+ * @constants PRP_OPT_NONBLOCKING PRP_OPT_READ_TIMEOUT PRP_OPT_WRITE_TIMEOUT PRP_OPT_LINGER
+ * PRP_OPT_TTL
  * @example epoll.c
  */
 int prp_listener_set(prp_listener *listener, int option, int64_t value);
@@ -691,10 +727,11 @@ int prp_listener_close(prp_listener *listener);
  * @param fd a descriptor that ends the wait when it is readable; -1 for none
  * @param timeout longest wait in nanoseconds; -1: for ever
  * @return how many of waits are ready, 0 if the time is over or fd is readable; -1 on failure
- * @error EINVAL there are no streams, an entry waits for nothing, or the streams belong to several
- * nodes of this process
+ * @error EINVAL there are no streams, an entry waits for nothing, a listener for PRP_WRITE, timeout
+ * is less than -1, or the streams belong to several nodes of this process
+ * @error EMFILE the process has no descriptors left, with an fd
  * @error EINTR a signal handler without SA_RESTART ran
- * @error EBADF a handle was closed
+ * @error EBADF a handle was closed, or fd is less than -1
  * @constants PRP_READ PRP_WRITE
  * @example wait_any.c
  */

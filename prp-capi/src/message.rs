@@ -1,8 +1,8 @@
 //! Messages.
 
-use std::io::{self, ErrorKind};
+use std::io;
 
-use crate::error_number::{explained, invalid};
+use crate::error_number::{self, explained, invalid};
 use crate::stream::Stream;
 use crate::sys::export as names;
 use crate::sys::memory::Memory;
@@ -16,7 +16,7 @@ impl Stream {
         if buffer.is_empty() {
             return Err(invalid("no room for a message"));
         }
-        let mut filled = 0;
+        let mut filled = self.take_begun(buffer);
         while filled < buffer.len() {
             match self.stream.recv_message_part(&mut buffer[filled..]) {
                 Ok(Some(part)) => {
@@ -34,16 +34,56 @@ impl Stream {
         Ok((filled, names::PRP_MESSAGE_PART))
     }
 
-    /// Receives a whole message; none at the end of the stream.
+    /// Receives a whole message; none at the end of the stream. What has come of it is kept for the
+    /// next call if it gives up while more may come.
     pub(crate) fn recv_message_new(&self) -> io::Result<Option<Memory>> {
         let limit = self.settings.lock().max_message;
-        let mut message = Memory::new(FIRST_ROOM.min(limit))?;
+        let begun = self.begun.lock().take();
+        let mut message = begun.map_or_else(|| Memory::new(FIRST_ROOM.min(limit)), Ok)?;
+        message.close_up();
+        match self.fill_message(&mut message, limit) {
+            Ok(true) => Ok(Some(message)),
+            Ok(false) => Ok(None),
+            Err(e) => {
+                let is_over = matches!(error_number::of(&e), libc::EMSGSIZE | libc::ENODATA);
+                if message.len() > 0 && !is_over {
+                    *self.begun.lock() = Some(message);
+                }
+                Err(e)
+            }
+        }
+    }
+
+    /// Keeps `bytes`, which have come for a call that gave up.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub(crate) fn keep_begun(&self, bytes: &[u8]) -> io::Result<()> {
+        if !bytes.is_empty() {
+            *self.begun.lock() = Some(Memory::copy(bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Copies what had come for a call that gave up into `room`, and takes it; how many bytes.
+    pub(crate) fn take_begun(&self, room: &mut [u8]) -> usize {
+        let mut begun = self.begun.lock();
+        let Some(message) = begun.as_mut() else { return 0 };
+        let taken = message.take_front(room);
+        if message.len() == 0 {
+            *begun = None;
+        }
+        taken
+    }
+
+    /// Appends to `message` up to its end; `false` at the end of the stream.
+    fn fill_message(&self, message: &mut Memory, limit: usize) -> io::Result<bool> {
         loop {
             if message.room().is_empty() {
-                if message.len() == limit {
+                if message.len() >= limit {
                     // Only its end may still be to come.
                     match self.stream.recv_message_part(&mut [])? {
-                        Some(part) if part.end => return Ok(Some(message)),
+                        Some(part) if part.end => return Ok(true),
                         _ => {
                             let text = format!("the message has more than {limit} bytes");
                             return Err(explained(libc::EMSGSIZE, text));
@@ -56,14 +96,13 @@ impl Stream {
                 Ok(Some(part)) => {
                     message.fill(part.len);
                     if part.end {
-                        return Ok(Some(message));
+                        return Ok(true);
                     }
                 }
-                Ok(None) if message.len() == 0 => return Ok(None),
+                Ok(None) if message.len() == 0 => return Ok(false),
                 Ok(None) => {
                     return Err(explained(libc::ENODATA, "the stream ended within a message"));
                 }
-                Err(e) if e.kind() == ErrorKind::Interrupted && message.len() > 0 => {}
                 Err(e) => return Err(e),
             }
         }

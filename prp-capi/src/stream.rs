@@ -13,6 +13,7 @@ use crate::handle_table::{HandleKind, HandleTable};
 use crate::option;
 use crate::settings::{Settings, StreamSettings};
 use crate::sys::export as names;
+use crate::sys::memory::Memory;
 
 /// All streams of this process that have a handle.
 pub(crate) static STREAMS: PerProcess<HandleTable<Stream>> =
@@ -23,13 +24,15 @@ pub(crate) static STREAMS: PerProcess<HandleTable<Stream>> =
 pub(crate) struct Stream {
     pub(crate) stream: PrpStream,
     pub(crate) settings: Mutex<StreamSettings>,
+    /// What had come when a call for more than that gave up: for the next call that receives.
+    pub(crate) begun: Mutex<Option<Memory>>,
 }
 
 impl Stream {
     /// A stream that was made with `settings`.
     pub(crate) fn new(stream: PrpStream, settings: StreamSettings) -> io::Result<Self> {
         settings.apply(&stream)?;
-        Ok(Self { stream, settings: Mutex::new(settings) })
+        Ok(Self { stream, settings: Mutex::new(settings), begun: Mutex::new(None) })
     }
 
     /// Connects to `address`.
@@ -61,21 +64,38 @@ impl Stream {
 
     /// Receives into `parts`.
     pub(crate) fn recv(&self, parts: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let first = parts.iter_mut().find(|part| !part.is_empty());
+        let begun = first.map_or(0, |part| self.take_begun(part));
+        if begun > 0 {
+            return Ok(begun);
+        }
         match parts {
             [only] => (&self.stream).read(only),
             several => (&self.stream).read_vectored(several),
         }
     }
 
-    /// Receives until `buffer` is full or the stream ends, and goes on after signals.
+    /// Copies what a call for bytes would receive into `buffer`, and leaves it there.
+    pub(crate) fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(message) = &*self.begun.lock() {
+            return Ok(message.copy_to(buffer));
+        }
+        self.stream.peek(buffer)
+    }
+
+    /// Receives until `buffer` is full or the stream ends, and goes on after signals. What has come
+    /// is kept for the next call that receives if this one gives up.
     pub(crate) fn recv_all(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
+        let mut filled = self.take_begun(buffer);
         while filled < buffer.len() {
             match (&self.stream).read(&mut buffer[filled..]) {
                 Ok(0) => break,
                 Ok(n) => filled += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+                Err(e) => {
+                    self.keep_begun(&buffer[..filled])?;
+                    return Err(e);
+                }
             }
         }
         Ok(filled)

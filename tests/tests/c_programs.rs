@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use prp_tests::harness::skip;
 use prp_tests::loopback::Loopback;
 use prp_tests::program::{self, finish};
@@ -18,6 +20,7 @@ use prp_tests::wait;
 prp_tests::main! {
     first: build;
     light:
+        archive__is_linked_as_the_book_says,
         c__bad_use_has_a_defined_error,
         c__scenes_of_std,
         c__process_that_leaves_delivers,
@@ -29,8 +32,13 @@ prp_tests::main! {
         fortran__uses_the_module,
         library__has_the_functions_of_the_header,
         library__is_in_step_with_its_header,
+        library__refuses_a_program_of_a_later_one_by_name,
         manual__has_a_page_for_each_function,
-        memory__nothing_is_lost_or_misused;
+        memory__nothing_is_lost_or_misused,
+        memory__of_cplusplus,
+        memory__of_examples,
+        memory__of_fortran,
+        memory__of_servers;
 }
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
@@ -63,13 +71,12 @@ static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 static BUILT: LazyLock<()> = LazyLock::new(|| {
-    for name in ALONE.into_iter().chain(SERVERS) {
-        compile("cc", &example(name), &program_of(name), &[&C_FLAGS[..], &[SANITIZERS]].concat());
-    }
-    for name in ["leaver", "misuse", "std_tcp", "std_tcp_threads", "taker"] {
-        let source = source(&format!("{name}.c"));
+    let programs = ["leaver", "misuse", "std_tcp", "std_tcp_threads", "taker"];
+    let programs = programs.map(|name| (name, source(&format!("{name}.c"))));
+    let examples = ALONE.into_iter().chain(SERVERS).map(|name| (name, example(name)));
+    for (name, source) in examples.chain(programs) {
         compile("cc", &source, &program_of(name), &[&C_FLAGS[..], &[SANITIZERS]].concat());
-        compile("cc", &source, &program_of(&format!("{name}-plain")), &C_FLAGS);
+        compile("cc", &source, &plain(name), &C_FLAGS);
     }
 });
 
@@ -91,6 +98,11 @@ fn source(name: &str) -> PathBuf {
 
 fn program_of(name: &str) -> PathBuf {
     PREFIX.join(name)
+}
+
+/// The program without the sanitizers, which do not go together with valgrind.
+fn plain(name: &str) -> PathBuf {
+    program_of(&format!("{name}-plain"))
 }
 
 /// What pkg-config says of the library.
@@ -153,6 +165,15 @@ impl Nodes {
 /// A server. It is killed when this is dropped.
 struct Server(Child);
 
+impl Server {
+    /// Ends it in a way that valgrind sees.
+    fn terminate(&mut self) {
+        let pid = Pid::from_raw(self.0.id().cast_signed());
+        kill(pid, Signal::SIGTERM).expect("it is there");
+        self.0.wait().expect("it was not waited for");
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         self.0.kill().expect("the server has not been waited for");
@@ -199,23 +220,70 @@ fn c__process_that_leaves_delivers() {
     leave_and_count(&nodes, nodes.server(taker), nodes.client(leaver));
 }
 
-/// The same programs without the sanitizers, which do not go together with valgrind.
+/// What valgrind writes around an error.
+const ERROR: &str = "ERROR OF MEMORY";
+
+/// The plain program `name` under valgrind, which ends with 99 where memory is lost or misused.
+fn checked(nodes: &Nodes, node: u8, name: &str) -> Command {
+    let mut command = nodes.command(node, "valgrind");
+    command.args(["--quiet", "--leak-check=full", "--show-leak-kinds=definite,indirect"]);
+    command.args(["--errors-for-leak-kinds=definite,indirect", "--error-exitcode=99"]);
+    // A call of the kernel's that it does not know it reports, and lets pass.
+    command.arg("--fair-sched=yes").arg(format!("--error-markers={ERROR},{ERROR}"));
+    command.arg(plain(name));
+    command
+}
+
 fn memory__nothing_is_lost_or_misused() {
     require("valgrind", "valgrind");
     let nodes = Nodes::new();
-    let checked = |node: u8, name: &str| {
-        let mut command = nodes.command(node, "valgrind");
-        command.args(["--quiet", "--leak-check=full", "--show-leak-kinds=definite,indirect"]);
-        command.args(["--errors-for-leak-kinds=definite,indirect", "--error-exitcode=99"]);
-        // A call of the kernel's that it does not know it reports, and lets pass.
-        command.arg("--fair-sched=yes").arg(program_of(&format!("{name}-plain")));
-        command
-    };
     let Loopback { client, server, .. } = nodes.nodes;
     for name in STD_TCP.into_iter().chain(["misuse"]) {
-        run_to_its_end(checked(server, name));
+        run_to_its_end(checked(&nodes, server, name));
     }
-    leave_and_count(&nodes, checked(server, "taker"), checked(client, "leaver"));
+    let taker = checked(&nodes, server, "taker");
+    leave_and_count(&nodes, taker, checked(&nodes, client, "leaver"));
+}
+
+fn memory__of_examples() {
+    require("valgrind", "valgrind");
+    for name in ALONE {
+        let nodes = Nodes::new();
+        let (code, out, err) = finish(checked(&nodes, nodes.nodes.server, name));
+        assert_eq!(code, Some(0), "{name}: {out}{err}");
+    }
+}
+
+/// Servers end by a signal, so what valgrind says is in their errors alone.
+fn memory__of_servers() {
+    require("valgrind", "valgrind");
+    let nodes = Nodes::new();
+    let mut servers = SERVERS.map(|name| {
+        let mut command = checked(&nodes, nodes.nodes.server, name);
+        Server(command.stderr(Stdio::piped()).spawn().expect("it starts"))
+    });
+    exchange(&nodes, |name| checked(&nodes, nodes.nodes.client, name));
+    for (server, name) in servers.iter_mut().zip(SERVERS) {
+        server.terminate();
+        let mut errors = String::new();
+        let mut pipe = server.0.stderr.take().expect("it is a pipe");
+        pipe.read_to_string(&mut errors).expect("text");
+        assert!(!errors.contains(ERROR), "{name}: {errors}");
+    }
+}
+
+fn memory__of_cplusplus() {
+    require("valgrind", "valgrind");
+    compile_cplusplus(&plain("cplusplus"), &[]);
+    let nodes = Nodes::new();
+    run_to_its_end(checked(&nodes, nodes.nodes.server, "cplusplus"));
+}
+
+fn memory__of_fortran() {
+    require("valgrind", "valgrind");
+    compile_fortran(&plain("fortran"), &[]);
+    let nodes = Nodes::new();
+    run_to_its_end(checked(&nodes, nodes.nodes.server, "fortran"));
 }
 
 fn examples__of_one_node() {
@@ -226,11 +294,12 @@ fn examples__of_one_node() {
     }
 }
 
-/// Runs `example` on the client's node once its server listens; returns its output.
-fn ask(nodes: &Nodes, example: &str, words: &[&str]) -> String {
-    wait::until(format_args!("an answer for {example}"), || {
-        let Output { status, stdout, .. } =
-            nodes.client(program_of(example)).args(words).output().expect("it starts");
+/// Runs `client` with `words` once its server listens; returns its output.
+fn ask(client: impl Fn() -> Command, words: &[&str]) -> String {
+    wait::until("an answer of the server", || {
+        let Output { status, stdout, stderr } = client().args(words).output().expect("it starts");
+        let errors = String::from_utf8_lossy(&stderr);
+        assert!(!errors.contains(ERROR), "{errors}");
         status.success().then(|| String::from_utf8(stdout).expect("text"))
     })
 }
@@ -239,9 +308,14 @@ fn examples__answer_over_two_nodes() {
     let nodes = Nodes::new();
     let [_echo, _epoll, _messages] =
         SERVERS.map(|name| Server(nodes.server(program_of(name)).spawn().expect("it starts")));
+    exchange(&nodes, |name| nodes.client(program_of(name)));
+}
+
+/// Asks each of the servers. `client` is an example on the client's node.
+fn exchange(nodes: &Nodes, client: impl Fn(&str) -> Command) {
     let text = "x".repeat(5000);
-    assert_eq!(ask(&nodes, "echo", &["beta", &text]).trim_end(), text);
-    let answered = ask(&nodes, "messages", &["beta", "one", "three", ""]);
+    assert_eq!(ask(|| client("echo"), &["beta", &text]).trim_end(), text);
+    let answered = ask(|| client("messages"), &["beta", "one", "three", ""]);
     assert_eq!(answered, "one: 3 bytes\nthree: 5 bytes\n: 0 bytes\n");
     let mut cat = nodes.client(program::prp(SIBLING));
     let script = format!("printf hello | {} cat beta 7003", cat.get_program().display());
@@ -317,6 +391,21 @@ fn library__has_the_functions_of_the_header() {
     assert_eq!(symbols(), expected);
 }
 
+/// What readelf says of how `file` is to be loaded.
+fn dynamic_section(file: &Path) -> String {
+    let mut readelf = Command::new("readelf");
+    readelf.arg("-d").arg(file);
+    let (code, out, err) = finish(readelf);
+    assert_eq!(code, Some(0), "readelf: {err}");
+    out
+}
+
+fn library_soname() -> String {
+    let section = dynamic_section(&PREFIX.join("lib/libprp.so"));
+    let name = section.split_once("soname: [").and_then(|(_, rest)| rest.split_once(']'));
+    name.unwrap_or_else(|| panic!("no soname: {section}")).0.to_owned()
+}
+
 /// Soname, versions of the header, and the versions that pkg-config and the functions report.
 fn library__is_in_step_with_its_header() {
     let header = header();
@@ -324,15 +413,63 @@ fn library__is_in_step_with_its_header() {
         let line = header.lines().find_map(|line| line.strip_prefix(&format!("#define {name} ")));
         line.and_then(|line| line.split_whitespace().next()).expect("a value").trim_matches('"')
     };
-    let mut readelf = Command::new("readelf");
-    readelf.arg("-d").arg(PREFIX.join("lib/libprp.so"));
-    let (_, out, _) = finish(readelf);
-    let soname = format!("libprp.so.{}", value("PRP_ABI_VERSION"));
-    assert!(out.contains(&format!("soname: [{soname}]")), "{out}");
+    assert_eq!(library_soname(), format!("libprp.so.{}", value("PRP_ABI_VERSION")));
     assert_eq!(pkg_config(&["--modversion"]), [value("PRP_VERSION")]);
     let (code, out, _) = finish(Nodes::new().server(program_of("version")));
     let version = value("PRP_VERSION");
     assert_eq!((code, out), (Some(0), format!("libprp {version}, compiled with {version}\n")));
+}
+
+/// A library of the same soname with one function more, in C alone, stands for the later one.
+fn library__refuses_a_program_of_a_later_one_by_name() {
+    let folder = PREFIX.join("later-library");
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("the folder can be written");
+        path
+    };
+    let versions = "PRP_0.1 { global: prp_version; local: *; };\n\
+                    PRP_0.2 { global: prp_later; } PRP_0.1;\n";
+    let functions = "int prp_version(void) { return 0; }\nint prp_later(void) { return 0; }\n";
+    let main = "int prp_later(void);\nint main(void) { return prp_later(); }\n";
+    let soname = library_soname();
+    let later = folder.join("libprp.so");
+    let mut library = Command::new("cc");
+    library.args(["-shared", "-fPIC", "-o"]).arg(&later).arg(format!("-Wl,-soname,{soname}"));
+    library.arg(format!("-Wl,--version-script={}", file("later.map", versions).display()));
+    library.arg(file("later.c", functions));
+    let program = folder.join("program");
+    let mut link = Command::new("cc");
+    link.arg("-o").arg(&program).arg(file("program.c", main)).arg(&later);
+    for mut command in [library, link] {
+        let status = command.status().expect("cc runs");
+        assert!(status.success(), "{command:?}: {status}");
+    }
+    std::fs::rename(&later, folder.join(&soname)).expect("the folder can be written");
+    let run_with = |libraries: PathBuf| {
+        let mut command = Command::new(&program);
+        command.env("LD_LIBRARY_PATH", libraries);
+        finish(command)
+    };
+    let (code, _, err) = run_with(folder.clone());
+    assert_eq!(code, Some(0), "{err}");
+    let (code, _, err) = run_with(PREFIX.join("lib"));
+    assert!(code != Some(0) && err.contains("version `PRP_0.2' not found"), "{code:?}: {err}");
+}
+
+/// The program has no libprp.so to load.
+fn archive__is_linked_as_the_book_says() {
+    let program = program_of("stats-archive");
+    let mut cc = Command::new("cc");
+    cc.args(C_FLAGS).arg("-o").arg(&program).arg(example("stats"));
+    let words = pkg_config(&["--static", "--cflags", "--libs"]);
+    cc.args(words.iter().map(|word| word.replace("-lprp", "-l:libprp.a")));
+    let status = cc.status().expect("cc runs");
+    assert!(status.success(), "{cc:?}: {status}");
+    assert!(!dynamic_section(&program).contains("libprp"), "{cc:?}: libprp.so is needed");
+    let (code, out, err) = finish(Nodes::new().server(program));
+    assert_eq!(code, Some(0), "{out}{err}");
 }
 
 fn manual__has_a_page_for_each_function() {
@@ -354,25 +491,31 @@ fn manual__has_a_page_for_each_function() {
     }
 }
 
-fn cplusplus__includes_the_header() {
+fn compile_cplusplus(program: &Path, more: &[&str]) {
     require("c++", "g++");
+    let flags = ["-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g"];
+    compile("c++", &source("cplusplus.cc"), program, &[&flags[..], more].concat());
+}
+
+fn cplusplus__includes_the_header() {
     let program = program_of("cplusplus");
-    let flags = ["-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", SANITIZERS];
-    compile("c++", &source("cplusplus.cc"), &program, &flags);
+    compile_cplusplus(&program, &[SANITIZERS]);
     run_to_its_end(Nodes::new().server(program));
 }
 
-fn fortran__uses_the_module() {
+fn compile_fortran(program: &Path, more: &[&str]) {
     require("gfortran", "gfortran");
-    let program = program_of("fortran");
-    let modules = PREFIX.join("fortran-modules");
+    // Of each program its own: others may be compiled at the same time.
+    let modules = program.with_extension("modules");
     std::fs::create_dir_all(&modules).expect("the target folder can be written");
-    let module = PREFIX.join("share/prp/prp.f90");
-    let words = ["-std=f2018", "-Wall", "-Werror", "-J"].map(str::to_owned);
-    let mut flags: Vec<_> = words.to_vec();
-    flags.extend([modules, module].map(|path| path.display().to_string()));
-    let flags: Vec<_> = flags.iter().map(String::as_str).collect();
-    compile("gfortran", &source("fortran.f90"), &program, &flags);
+    let paths = [modules, PREFIX.join("share/prp/prp.f90")].map(|path| path.display().to_string());
+    let flags = ["-std=f2018", "-Wall", "-Werror", "-g", "-J", &paths[0], &paths[1]];
+    compile("gfortran", &source("fortran.f90"), program, &[&flags[..], more].concat());
+}
+
+fn fortran__uses_the_module() {
+    let program = program_of("fortran");
+    compile_fortran(&program, &[SANITIZERS]);
     run_to_its_end(Nodes::new().server(program));
 }
 

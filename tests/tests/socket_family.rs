@@ -30,6 +30,10 @@ const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 /// What the programs are compiled with.
 const C_FLAGS: [&str; 6] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g"];
 
+/// Checks of the compiler's own while a program runs. Not of one that is started by `prp run`: the
+/// library that it loads before all others comes before the one of these checks, which refuses that.
+const SANITIZERS: &str = "-fsanitize=address,undefined";
+
 static BUILT: LazyLock<PathBuf> =
     LazyLock::new(|| program::build_all(&["prp-capi", "prp-run-preload", "prp-tools"], SIBLING));
 
@@ -45,7 +49,10 @@ static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
     symlink(BUILT.join("prp"), prp).expect("the target folder can be written");
     let capi = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-capi");
     for name in ["examples/pingpong", "examples/family_echo", "tests/programs/family"] {
-        compile(&prefix, &capi.join(name).with_extension("c"));
+        let source = capi.join(name).with_extension("c");
+        let program = prefix.join(source.file_stem().expect("a name"));
+        compile(&prefix, &source, &program, &[SANITIZERS]);
+        compile(&prefix, &source, &program.with_extension("plain"), &[]);
     }
     prefix
 });
@@ -55,7 +62,7 @@ fn build() {
 }
 
 /// Compiles and links a program as its documentation says.
-fn compile(prefix: &Path, source: &Path) {
+fn compile(prefix: &Path, source: &Path, program: &Path, more: &[&str]) {
     let mut config = Command::new("pkg-config");
     config.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
     let (code, words, errors) = finish({
@@ -64,7 +71,7 @@ fn compile(prefix: &Path, source: &Path) {
     });
     assert_eq!(code, Some(0), "pkg-config: {errors}");
     let mut command = Command::new("cc");
-    command.args(C_FLAGS).arg("-o").arg(prefix.join(source.file_stem().expect("a name")));
+    command.args(C_FLAGS).args(more).arg("-o").arg(program);
     command.arg(source).args(words.split_whitespace());
     command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display()));
     let status = command.status().expect("cc runs");
@@ -123,7 +130,7 @@ fn connection__is_counted_under_prp_run() {
         // The program could start no holder of its own.
         command.env("PRP_HOSTS", "/no/such/prphosts").env("PRP_RUN_REPORT", report.path());
         command.args(["run", "--require", "--hosts"]).arg(nodes.hosts());
-        command.arg(PREFIX.join("pingpong"));
+        command.arg(PREFIX.join("pingpong.plain"));
         command
     };
     let _server = Server::start(run(nodes.server));

@@ -215,3 +215,20 @@ unsafe extern "C" fn prp_openmetrics() -> *mut c_char {
         Ok(Memory::copy(text.as_bytes())?.into_raw().cast())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn call__a_panic_becomes_an_error_of_the_caller() {
+        // What was an error of the thread before is none of this call's.
+        last_error::keep(&invalid("before"));
+        assert_eq!(call(|| -> io::Result<c_int> { panic!("a fault that a test makes") }), -1);
+        assert_eq!(io::Error::last_os_error().raw_os_error(), Some(libc::EIO));
+        assert_eq!(last_error::number(), libc::EIO);
+        let stream = call(|| -> io::Result<*mut StreamPtr> { panic!("another one") });
+        assert!(stream.is_null());
+        assert_eq!(call(|| Ok::<c_int, io::Error>(7)), 7);
+    }
+}

@@ -5,12 +5,15 @@ program fortran
   type(c_ptr) :: listener, client, server
   type(prp_address_t) :: address
   type(prp_stats_t) :: stats
-  character(kind=c_char), dimension(12) :: text
+  character(kind=c_char), dimension(PRP_ADDRESS_SIZE) :: text
   integer(c_int) :: state
   character(len=5), target :: sent = 'hello', received
   listener = prp_listen('self:0' // c_null_char, c_null_ptr)
   if (.not. c_associated(listener)) call fail()
+  if (prp_abi_version() /= PRP_ABI_VERSION .or. len(PRP_VERSION) == 0) stop 1
   if (prp_listener_address(listener, address) < 0) call fail()
+  ! A port that the system has chosen is above 32767.
+  if (address%port >= 0 .or. iand(int(address%port), 65535) <= 32767) stop 1
   if (prp_address_format(address, text, int(size(text), c_size_t)) < 0) call fail()
   client = prp_connect(text, c_null_ptr)
   server = prp_accept(listener)

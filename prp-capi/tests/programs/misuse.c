@@ -113,7 +113,7 @@ static void pointers(void)
     FAILS(prp_recvv(client, NULL, 1), EFAULT);
     FAILS(prp_recvv(client, &part, -1), EINVAL);
     FAILS(prp_recvv(client, &part, 1025), EINVAL);
-    FAILS(prp_recv_message(client, &byte, 1, NULL), EINVAL);
+    FAILS(prp_recv_message(client, &byte, 1, NULL), EFAULT);
     FAILS(prp_recv_message(client, &byte, 0, &state), EINVAL);
     FAILS(prp_recv_message_new(client, &message, NULL), EFAULT);
     FAILS(prp_stream_stats(client, NULL, 8), EFAULT);
@@ -159,8 +159,32 @@ static void values(void)
     FAILS(prp_wait_any(&wait, 1, -2, 0), EBADF);
     FAILS(prp_wait_any(&wait, 1, -1, -2), EINVAL);
     CHECK(prp_wait_any(&wait, 1, -1, 0) == 0 && wait.ready == 0);
+    wait.stream = NULL, wait.listener = listener, wait.events = PRP_READ | PRP_WRITE;
+    FAILS(prp_wait_any(&wait, 1, -1, 0), EINVAL);
+    FAILS(prp_options_set(options, PRP_OPT_CONNECT_TIMEOUT, 0), EINVAL);
+    FAILS(prp_options_set(options, PRP_OPT_KEEPALIVE_INTERVAL, -1), EINVAL);
     CHECK(prp_options_free(options) == 0);
     close_all();
+}
+
+/* A connection whose answer does not come: prphosts has such a node, and no process is there. */
+static void before_the_answer(void)
+{
+    prp_options *options = prp_options_new();
+    prp_address address;
+    prp_stream *stream;
+    int64_t value;
+    char byte;
+
+    CHECK(prp_options_set(options, PRP_OPT_NONBLOCKING, 1) == 0);
+    stream = prp_connect("silent:80", options);
+    CHECK(stream != NULL && prp_take_error(stream) == 0);
+    FAILS(prp_send(stream, "x", 1), EAGAIN);
+    FAILS(prp_recv(stream, &byte, 1), EAGAIN);
+    FAILS(prp_peer_address(stream, &address), ENOTCONN);
+    FAILS(prp_stream_get(stream, PRP_OPT_CRC, &value), ENOTCONN);
+    FAILS(prp_shutdown(stream, PRP_SHUT_WR), ENOTCONN);
+    CHECK(prp_close(stream) == 0 && prp_options_free(options) == 0);
 }
 
 /* A program that knows fewer counters, and one that knows more. */
@@ -219,22 +243,103 @@ static void messages(void)
     close_all();
 }
 
-/* A message that no buffer takes at once, and the end of the stream within it. */
+static char large[12 << 20];
+
+/* Begins to send a message that no buffer takes at once; how much of it. */
+static ssize_t begin_large(void)
+{
+    char first;
+    size_t at;
+    ssize_t taken;
+
+    for (at = 0; at < sizeof large; at++)
+        large[at] = (char)(at % 251);
+    CHECK(prp_stream_set(client, PRP_OPT_NONBLOCKING, 1) == 0);
+    taken = prp_send_message(client, large, sizeof large);
+    CHECK(taken > 0 && taken < (ssize_t)sizeof large);
+    /* Some of it has come. */
+    CHECK(prp_peek(server, &first, 1) == 1);
+    return taken;
+}
+
+/* Sends the rest of it, and receives all but what was received already. */
+static void end_large(ssize_t taken, size_t received)
+{
+    void *message;
+    size_t size;
+
+    CHECK(prp_stream_set(server, PRP_OPT_NONBLOCKING, 1) == 0);
+    while (taken < (ssize_t)sizeof large) {
+        ssize_t more = prp_send_message(client, large + taken, sizeof large - (size_t)taken);
+        if (more > 0)
+            taken += more;
+        else
+            CHECK(errno == EAGAIN);
+        if (taken < (ssize_t)sizeof large)
+            FAILS(prp_recv_message_new(server, &message, &size), EAGAIN);
+    }
+    CHECK(prp_stream_set(server, PRP_OPT_NONBLOCKING, 0) == 0);
+    CHECK(prp_recv_message_new(server, &message, &size) == 1 && size == sizeof large - received);
+    CHECK(memcmp(message, large + received, size) == 0);
+    prp_free(message);
+}
+
+/* The end of the stream within a message. */
 static void message_that_is_cut(void)
 {
-    static char bytes[12 << 20];
-    ssize_t taken;
+    char bytes[3];
     int state;
     void *message;
     size_t size;
 
     open_all();
-    CHECK(prp_stream_set(client, PRP_OPT_NONBLOCKING, 1) == 0);
-    taken = prp_send_message(client, bytes, sizeof bytes);
-    CHECK(taken > 0 && taken < (ssize_t)sizeof bytes && prp_shutdown(client, PRP_SHUT_WR) == 0);
+    begin_large();
+    CHECK(prp_shutdown(client, PRP_SHUT_WR) == 0);
     FAILS(prp_recv_message_new(server, &message, &size), ENODATA);
     CHECK(message == NULL && prp_recv_message_new(server, &message, &size) == 0 && message == NULL);
     CHECK(prp_recv_message(server, bytes, 3, &state) == 0 && state == PRP_MESSAGE_NONE);
+    close_all();
+}
+
+/* What has come of a message stays when a call gives up, for calls of each kind. */
+static void message_in_pieces(void)
+{
+    char found[3];
+    struct iovec parts[2] = {{NULL, 0}, {found, sizeof found}};
+    ssize_t taken;
+    int state, i;
+    void *message;
+    size_t size;
+
+    open_all();
+    taken = begin_large();
+    CHECK(prp_stream_set(server, PRP_OPT_NONBLOCKING, 1) == 0);
+    for (i = 0; i < 3; i++)
+        FAILS(prp_recv_message_new(server, &message, &size), EAGAIN);
+    CHECK(prp_peek(server, found, 3) == 3 && memcmp(found, large, 3) == 0);
+    CHECK(prp_recv(server, found, 3) == 3 && memcmp(found, large, 3) == 0);
+    CHECK(prp_recv_message(server, found, 3, &state) == 3 && memcmp(found, large + 3, 3) == 0);
+    CHECK(state == PRP_MESSAGE_PART && prp_recv_all(server, found, 3) == 3 && memcmp(found, large + 6, 3) == 0);
+    /* The first part has no room. */
+    CHECK(prp_recvv(server, parts, 2) == 3 && memcmp(found, large + 9, 3) == 0);
+    end_large(taken, 12);
+    close_all();
+}
+
+/* What has come stays when a call for more gives up. A call that waits for delivery waits on a
+ * nonblocking stream too. */
+static void bytes_in_pieces(void)
+{
+    char found[8];
+
+    open_all();
+    CHECK(prp_stream_set(client, PRP_OPT_NONBLOCKING, 1) == 0 && prp_stream_set(server, PRP_OPT_NONBLOCKING, 1) == 0);
+    CHECK(prp_send(client, "abc", 3) == 3 && prp_wait_delivered(client) == 0);
+    FAILS(prp_recv_all(server, found, 5), EAGAIN);
+    CHECK(prp_send(client, "defg", 4) == 4 && prp_wait_delivered(client) == 0);
+    CHECK(prp_peek(server, found, 8) == 3 && memcmp(found, "abc", 3) == 0);
+    CHECK(prp_recv_all(server, found, 5) == 5 && memcmp(found, "abcde", 5) == 0);
+    CHECK(prp_recv(server, found, 8) == 2 && memcmp(found, "fg", 2) == 0);
     close_all();
 }
 
@@ -259,18 +364,37 @@ static void signals(void)
     pthread_t self = pthread_self(), other;
     prp_wait wait = {NULL, NULL, PRP_READ, 0};
     char byte;
+    void *message;
+    size_t size;
+    ssize_t taken;
 
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
     open_all();
+    taken = begin_large();
     wait.stream = client;
     CHECK(sigaction(SIGUSR1, &action, NULL) == 0 && pthread_create(&other, NULL, interrupt, &self) == 0);
+    CHECK(prp_stream_set(client, PRP_OPT_NONBLOCKING, 0) == 0);
     FAILS(prp_recv(client, &byte, 1), EINTR);
     FAILS_NULL(prp_accept(listener, NULL), EINTR);
     FAILS(prp_wait_any(&wait, 1, -1, -1), EINTR);
+    /* The message goes on where it was. */
+    FAILS(prp_recv_message_new(server, &message, &size), EINTR);
+    CHECK(message == NULL);
     /* prphosts has such a node, and no process is there. */
     FAILS_NULL(prp_connect("silent:80", NULL), EINTR);
     CHECK(pthread_cancel(other) == 0 && pthread_join(other, NULL) == 0);
+    CHECK(prp_stream_set(client, PRP_OPT_NONBLOCKING, 1) == 0);
+    end_large(taken, 0);
+    close_all();
+}
+
+/* The time is over before the peer has everything. */
+static void closing_with_linger(void)
+{
+    open_all();
+    begin_large();
+    CHECK(prp_stream_set(client, PRP_OPT_LINGER, MILLISECOND) == 0);
     close_all();
 }
 
@@ -334,10 +458,14 @@ int main(void)
     handles();
     pointers();
     values();
+    before_the_answer();
     sizes();
     messages();
     message_that_is_cut();
+    message_in_pieces();
+    bytes_in_pieces();
     signals();
+    closing_with_linger();
     forks();
     closing_while_a_thread_waits();
     puts("done");

@@ -26,6 +26,41 @@ static void *write_99(void *unused)
     return NULL;
 }
 
+static void *write_to(void *address)
+{
+    prp_stream *stream = prp_connect(address, NULL);
+
+    CHECK(stream != NULL && prp_send(stream, "\x42", 1) == 1 && prp_close(stream) == 0);
+    return NULL;
+}
+
+/* A client that names this node by `name`. */
+static void connect_by(const char *name)
+{
+    prp_listener *listener = listen_anew();
+    char address[64], byte;
+    pthread_t thread;
+    prp_stream *stream;
+
+    snprintf(address, sizeof address, "%s%s", name, strchr(here, ':'));
+    thread = start(write_to, address);
+    stream = prp_accept(listener, NULL);
+    CHECK(prp_recv(stream, &byte, 1) == 1 && byte == 66);
+    join(thread);
+    CHECK(prp_close(stream) == 0 && prp_listener_close(listener) == 0);
+}
+
+static void listen_localhost(void)
+{
+    connect_by("localhost");
+}
+
+/* By the name that prphosts has for it. */
+static void connect_loopback(void)
+{
+    connect_by("beta");
+}
+
 static void smoke_test(void)
 {
     prp_listener *listener = listen_anew();
@@ -306,6 +341,8 @@ static void clone_accept_smoke(void)
 }
 
 static const struct scene scenes[] = {
+    {"listen_localhost", listen_localhost},
+    {"connect_loopback", connect_loopback},
     {"smoke_test", smoke_test},
     {"multiple_connect_serial", multiple_connect_serial},
     {"multiple_connect_interleaved_greedy_schedule", multiple_connect_interleaved_greedy_schedule},

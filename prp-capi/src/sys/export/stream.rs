@@ -107,7 +107,7 @@ pub(super) unsafe extern "C" fn prp_peek(
     call(|| {
         // SAFETY: as the header says.
         let buffer = unsafe { room(buffer, size) }?;
-        stream_of(stream)?.stream.peek(buffer).map(count)
+        stream_of(stream)?.peek(buffer).map(count)
     })
 }
 
@@ -132,13 +132,11 @@ pub(super) unsafe extern "C" fn prp_recv_message(
     state: *mut c_int,
 ) -> isize {
     call(|| {
-        if state.is_null() {
-            return Err(invalid("state is NULL"));
-        }
+        place("state", state)?;
         // SAFETY: as the header says.
         let buffer = unsafe { room(buffer, size) }?;
         let (filled, found) = stream_of(stream)?.recv_message(buffer)?;
-        // SAFETY: as the header says.
+        // SAFETY: as the header says, and the place was checked.
         unsafe { put(state, found) };
         Ok(count(filled))
     })
