@@ -5,7 +5,9 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod error;
+mod handle;
 mod listener;
+mod message;
 mod nodes;
 mod settings;
 mod stream;
@@ -21,6 +23,8 @@ mod _native {
     use super::listener::Listener;
     #[pymodule_export]
     use super::nodes::{hosts, openmetrics, resolve};
+    #[pymodule_export]
+    use super::settings::options;
     #[pymodule_export]
     use super::stream::{Stream, connect};
     #[pymodule_export]

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::{closed, raised, timed_out};
+use crate::handle::Handle;
 use crate::settings::{builder, max_message, seconds};
 use crate::stream::{Stream, pair, waiting};
 
@@ -59,7 +60,7 @@ impl Listener {
         loop {
             match py.detach(|| listener.accept()) {
                 Ok((stream, peer)) => {
-                    return Ok((Stream::new(stream, self.max_message), pair(peer)));
+                    return Ok((Stream::new(Handle::new(stream), self.max_message), pair(peer)));
                 }
                 Err(e) if e.kind() != ErrorKind::WouldBlock => return Err(raised(&e)),
                 Err(e) if timeout.is_some_and(|timeout| timeout.is_zero()) => {
@@ -93,9 +94,18 @@ impl Listener {
         self.timeout.lock().map(|timeout| timeout.as_secs_f64())
     }
 
+    #[getter]
+    fn timeout(&self) -> Option<f64> {
+        self.gettimeout()
+    }
+
     /// Whether accept() waits.
     fn setblocking(&self, flag: bool) {
         *self.timeout.lock() = if flag { None } else { Some(Duration::ZERO) };
+    }
+
+    fn getblocking(&self) -> bool {
+        self.timeout.lock().is_none_or(|timeout| !timeout.is_zero())
     }
 
     /// A descriptor that is readable when a connection can be accepted. -1 once it is closed.

@@ -1,8 +1,10 @@
 //! Settings of connections, as keyword arguments.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use prp_sock::{Builder, Keepalive, NodeId, Port, Reliability, ReliabilitySet};
+use prp_sock::{Builder, Classic, Controller, Keepalive, NodeId, Port};
+use prp_sock::{Reliability, ReliabilitySet};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,39 +36,73 @@ pub(crate) fn max_message(options: Option<&Bound<'_, PyDict>>) -> PyResult<usize
     }
 }
 
+/// Sets an option of the builder to a value.
+type Set = fn(Builder, &Bound<'_, PyAny>) -> PyResult<Builder>;
+
+/// The options by their names. The stub lists them again.
+const OPTIONS: [(&str, Set); 18] = [
+    ("backlog", |builder, value| Ok(builder.backlog(value.extract()?))),
+    ("classic", |builder, value| Ok(builder.classic(classic(value)?))),
+    ("congestion", |builder, value| Ok(builder.congestion(controller(value)?))),
+    ("connect_timeout", |builder, value| Ok(builder.connect_timeout(seconds(value.extract()?)?))),
+    ("crc", |builder, value| Ok(builder.crc(value.extract()?))),
+    ("device", |builder, value| Ok(builder.device(value.extract::<String>()?))),
+    ("hosts", |builder, value| Ok(builder.hosts(value.extract::<PathBuf>()?))),
+    ("keepalive", |builder, value| Ok(builder.keepalive(keepalive(value)?))),
+    ("local_port", |builder, value| Ok(from_port(builder, value.extract()?))),
+    ("max_message", |builder, value| Ok(builder.max_message(value.extract()?))),
+    ("max_segment", |builder, value| Ok(builder.max_segment(value.extract()?))),
+    ("node", |builder, value| Ok(builder.node(node(value.extract()?)?))),
+    ("recv_buffer", |builder, value| Ok(builder.recv_buffer(value.extract()?))),
+    ("reliability", |builder, value| Ok(builder.reliability_any(policies(value)?))),
+    ("send_buffer", |builder, value| Ok(builder.send_buffer(value.extract()?))),
+    ("send_buffer_max", |builder, value| Ok(builder.send_buffer_max(value.extract()?))),
+    ("spin", |builder, value| Ok(spin(builder, optional(value)?))),
+    ("user_timeout", |builder, value| Ok(builder.user_timeout(optional(value)?))),
+];
+
+/// The names of the options of `connect` and `Listener`.
+#[pyfunction]
+pub(crate) fn options() -> Vec<&'static str> {
+    OPTIONS.iter().map(|(name, _)| *name).collect()
+}
+
 fn set(builder: Builder, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Builder> {
-    let time = || seconds(value.extract()?);
-    let optional = || value.extract::<Option<f64>>()?.map(seconds).transpose();
-    Ok(match name {
-        "connect_timeout" => builder.connect_timeout(time()?),
-        "user_timeout" => builder.user_timeout(optional()?),
-        "keepalive" => builder.keepalive(keepalive(value)?),
-        "send_buffer" => builder.send_buffer(value.extract()?),
-        "send_buffer_max" => builder.send_buffer_max(value.extract()?),
-        "recv_buffer" => builder.recv_buffer(value.extract()?),
-        "spin" => match optional()? {
-            Some(budget) => builder.spin(budget),
-            None => builder,
-        },
-        "backlog" => builder.backlog(value.extract()?),
-        "max_message" => builder.max_message(value.extract()?),
-        "max_segment" => builder.max_segment(value.extract()?),
-        "crc" => builder.crc(value.extract()?),
-        "reliability" => builder.reliability_any(policies(value)?),
-        "congestion" => {
-            let controller: String = value.extract()?;
-            let controller = controller.parse();
-            builder.congestion(controller.map_err(|e| PyValueError::new_err(format!("{e}")))?)
-        }
-        "hosts" => builder.hosts(value.extract::<std::path::PathBuf>()?),
-        "node" => builder.node(node(value.extract()?)?),
-        "device" => builder.device(value.extract::<String>()?),
-        "local_port" => match value.extract()? {
-            0 => builder,
-            port => builder.local_port(Port::new(port)),
-        },
-        _ => return Err(PyTypeError::new_err(format!("no option {name:?}"))),
-    })
+    match OPTIONS.iter().find(|(known, _)| *known == name) {
+        Some((_, set)) => set(builder, value),
+        None => Err(PyTypeError::new_err(format!("no option {name:?}"))),
+    }
+}
+
+/// A time in seconds, or None.
+fn optional(value: &Bound<'_, PyAny>) -> PyResult<Option<Duration>> {
+    value.extract::<Option<f64>>()?.map(seconds).transpose()
+}
+
+fn spin(builder: Builder, budget: Option<Duration>) -> Builder {
+    match budget {
+        Some(budget) => builder.spin(budget),
+        None => builder,
+    }
+}
+
+/// A port to connect from, of which 0 stands for any.
+fn from_port(builder: Builder, port: u16) -> Builder {
+    if port == 0 { builder } else { builder.local_port(Port::new(port)) }
+}
+
+fn classic(value: &Bound<'_, PyAny>) -> PyResult<Classic> {
+    match &*value.extract::<String>()? {
+        "refuse" => Ok(Classic::Refuse),
+        "allow" => Ok(Classic::Allow),
+        "only" => Ok(Classic::Only),
+        other => Err(PyValueError::new_err(format!("{other:?}: neither refuse, allow nor only"))),
+    }
+}
+
+fn controller(value: &Bound<'_, PyAny>) -> PyResult<Controller> {
+    let name: String = value.extract()?;
+    name.parse().map_err(|e| PyValueError::new_err(format!("{e}")))
 }
 
 /// The node `number`.

@@ -9,31 +9,32 @@ use parking_lot::Mutex;
 use prp_sock::{Awaited, PrpAddr, PrpStream, wait_any};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 
-use crate::error::{closed, cut_short, raised, timed_out, too_long};
+use crate::error::{closed, raised, timed_out};
+use crate::handle::Handle;
 use crate::settings::{builder, max_message, seconds};
 use crate::sys::buffer::{Buffer, Filling};
 
 /// As `socket.MSG_PEEK`.
 const MSG_PEEK: i32 = 2;
 
-/// Room for the first part of a message.
-const FIRST_ROOM: usize = 64 * 1024;
-
 /// A connection to another process: the methods of `socket.socket`, and messages.
 #[pyclass(frozen, weakref, module = "parmaprp")]
 pub(crate) struct Stream {
-    state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
 }
 
-struct State {
-    stream: Option<PrpStream>,
+pub(crate) struct State {
+    stream: Option<Handle>,
     /// None waits for ever, zero does not wait.
-    timeout: Option<Duration>,
-    max_message: usize,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) max_message: usize,
     /// What had come of a message when the wait for its rest ended.
-    begun: Vec<u8>,
+    pub(crate) begun: Vec<u8>,
+    /// Files of `makefile` that are open, for which the stream outlives `close`.
+    files: usize,
+    closed: bool,
 }
 
 /// Calls `f` without Python's lock until it is not interrupted, or a handler of a signal raises.
@@ -54,7 +55,9 @@ pub(crate) fn pair(addr: PrpAddr) -> (u16, u16) {
     (addr.node.number(), addr.port.number())
 }
 
-/// Connects to `address`: "3:80", "gamma:80", or a node and a port.
+/// Connects to `address`: "3:80", "gamma:80", or a node and a port. `timeout` bounds the wait for
+/// the answer, and each call of the stream afterwards. With a timeout of 0 or blocking=False it
+/// does not wait: the stream can be written to when the answer has come, and take_error() has it.
 #[pyfunction]
 #[pyo3(signature = (address, timeout=None, *, blocking=true, **options))]
 pub(crate) fn connect(
@@ -66,15 +69,17 @@ pub(crate) fn connect(
 ) -> PyResult<Stream> {
     let mut builder = builder(options)?;
     let timeout = timeout.map(seconds).transpose()?;
+    let blocking = blocking && timeout.is_none_or(|timeout| !timeout.is_zero());
     if let Some(timeout) = timeout.filter(|timeout| !timeout.is_zero()) {
         builder = builder.connect_timeout(timeout);
     }
     let named = |e: &io::Error| {
         let text = format!("connect to {address}: {e}");
         let number = prp_sock::error_number(e);
-        pyo3::exceptions::PyOSError::new_err((number, text))
+        PyOSError::new_err((number, text))
     };
     let stream = py.detach(|| builder.connect_nonblocking(&*address)).map_err(|e| raised(&e))?;
+    let stream = Handle::new(stream);
     if blocking {
         waiting(py, || wait_any(&mut [Awaited::write(&stream)], None, None))?
             .map_err(|e| raised(&e))?;
@@ -89,16 +94,28 @@ pub(crate) fn connect(
 }
 
 impl Stream {
-    pub(crate) fn new(stream: PrpStream, max_message: usize) -> Self {
-        let stream = Some(stream);
-        Self { state: Mutex::new(State { stream, timeout: None, max_message, begun: Vec::new() }) }
+    pub(crate) fn new(stream: Handle, max_message: usize) -> Self {
+        let state = State {
+            stream: Some(stream),
+            timeout: None,
+            max_message,
+            begun: Vec::new(),
+            files: 0,
+            closed: false,
+        };
+        Self { state: Mutex::new(state) }
     }
 
     /// The stream, for a call without Python's lock: `close` in another thread does not end it.
-    pub(crate) fn stream(&self) -> PyResult<PrpStream> {
+    pub(crate) fn handle(&self) -> PyResult<Handle> {
+        self.with(PrpStream::try_clone).map(Handle::new)
+    }
+
+    /// Calls `f`, which does not wait.
+    fn with<T>(&self, f: impl FnOnce(&PrpStream) -> io::Result<T>) -> PyResult<T> {
         let state = self.state.lock();
         let stream = state.stream.as_ref().ok_or_else(|| closed("stream"))?;
-        stream.try_clone().map_err(|e| raised(&e))
+        f(stream).map_err(|e| raised(&e))
     }
 
     fn set_timeout(&self, timeout: Option<Duration>) -> PyResult<()> {
@@ -121,17 +138,25 @@ impl Stream {
         if error.kind() == ErrorKind::WouldBlock && bounded { timed_out() } else { raised(error) }
     }
 
-    fn call<T: Send>(
+    pub(crate) fn call<T: Send>(
         &self,
         py: Python<'_>,
         mut f: impl FnMut(&PrpStream) -> io::Result<T> + Send,
     ) -> PyResult<T> {
-        let stream = self.stream()?;
-        waiting(py, || f(&stream))?.map_err(|e| self.failed(&e))
+        let mut handle = self.handle()?;
+        let call = || {
+            let result = f(&handle);
+            if !result.as_ref().is_err_and(|e| e.kind() == ErrorKind::Interrupted) {
+                // Here, where Python's lock is released anyway.
+                handle.let_go();
+            }
+            result
+        };
+        waiting(py, call)?.map_err(|e| self.failed(&e))
     }
 
     /// Copies what had come of a message into `room`; how many bytes. With `takes` they are gone.
-    fn copy_begun(&self, room: &mut [u8], takes: bool) -> usize {
+    pub(crate) fn copy_begun(&self, room: &mut [u8], takes: bool) -> usize {
         let begun = &mut self.state.lock().begun;
         let len = begun.len().min(room.len());
         room[..len].copy_from_slice(&begun[..len]);
@@ -227,47 +252,13 @@ impl Stream {
     /// stream does not wait, or has a timeout: the rest, sent as a message, belongs to this one.
     fn send_message(&self, py: Python<'_>, message: &Bound<'_, PyAny>) -> PyResult<usize> {
         let message = Buffer::of(message)?;
-        let bytes = message.bytes();
-        let mut sent = self.call(py, |stream| stream.send_message_part(bytes, true))?;
-        while sent < bytes.len() && self.gettimeout().is_none() {
-            // A signal has cut it short.
-            py.check_signals()?;
-            sent += self.call(py, |stream| stream.send_message_part(&bytes[sent..], true))?;
-        }
-        Ok(sent)
+        self.send_as_message(py, message.bytes())
     }
 
     /// Receives a message; None at the end of the stream. What has come of it when the time is over
     /// is kept for the next call.
     fn recv_message<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (limit, mut message) = {
-            let mut state = self.state.lock();
-            (state.max_message, std::mem::take(&mut state.begun))
-        };
-        let mut filled = message.len();
-        message.resize(filled.max(FIRST_ROOM.min(limit)), 0);
-        loop {
-            if filled == message.len() {
-                message.resize((filled * 2).min(limit), 0);
-            }
-            // Without room only the end of the message may follow.
-            let room = &mut message[filled..];
-            match self.call(py, |stream| stream.recv_message_part(room)) {
-                Ok(None) if filled == 0 => return Ok(None),
-                Ok(None) => return Err(cut_short()),
-                Ok(Some(part)) if part.end => {
-                    let bytes = PyBytes::new(py, &message[..filled + part.len]);
-                    return Ok(Some(bytes.into_any()));
-                }
-                Ok(Some(_)) if filled == limit => return Err(too_long(limit)),
-                Ok(Some(part)) => filled += part.len,
-                Err(e) => {
-                    message.truncate(filled);
-                    self.state.lock().begun = message;
-                    return Err(e);
-                }
-            }
-        }
+        self.receive_message(py)
     }
 
     /// Receives a message, or as much of it as the buffer has room for: how many bytes, and whether
@@ -278,27 +269,7 @@ impl Stream {
         buffer: &Bound<'_, PyAny>,
     ) -> PyResult<Option<(usize, bool)>> {
         let mut buffer = Buffer::writable(buffer)?;
-        let room = buffer.bytes_mut();
-        let mut filled = self.copy_begun(room, true);
-        while filled < room.len() {
-            match self.call(py, |stream| stream.recv_message_part(&mut room[filled..])) {
-                Ok(None) if filled == 0 => return Ok(None),
-                Ok(Some(part)) => {
-                    filled += part.len;
-                    if part.end {
-                        return Ok(Some((filled, true)));
-                    }
-                }
-                // The next call returns the end or the error again, or goes on.
-                Ok(None) => break,
-                Err(e) if filled > 0 && e.is_instance_of::<PyOSError>(py) => break,
-                Err(e) => {
-                    self.state.lock().begun = room[..filled].to_vec();
-                    return Err(e);
-                }
-            }
-        }
-        Ok(Some((filled, false)))
+        self.receive_message_into(py, buffer.bytes_mut())
     }
 
     /// Waits until the peer has acknowledged everything that was sent.
@@ -317,17 +288,41 @@ impl Stream {
         self.call(py, |stream| stream.shutdown(how))
     }
 
-    /// Closes the stream. What was sent is delivered in the background.
-    fn close(&self, py: Python<'_>) {
-        let stream = self.state.lock().stream.take();
-        py.detach(|| drop(stream));
+    /// Closes the stream, once the files that makefile() has made are closed. What was sent is
+    /// delivered in the background.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let stream = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            if state.files == 0 { state.stream.take() } else { None }
+        };
+        stream.map_or(Ok(()), |stream| stream.close(py))
+    }
+
+    /// A file over the stream is open.
+    fn _hold(&self) {
+        self.state.lock().files += 1;
+    }
+
+    /// A file over the stream was closed.
+    fn _let_go(&self, py: Python<'_>) -> PyResult<()> {
+        let stream = {
+            let mut state = self.state.lock();
+            state.files = state.files.saturating_sub(1);
+            if state.closed && state.files == 0 { state.stream.take() } else { None }
+        };
+        stream.map_or(Ok(()), |stream| stream.close(py))
     }
 
     /// Resets the connection.
-    fn abort(&self, py: Python<'_>) -> PyResult<()> {
-        let stream = self.state.lock().stream.take();
-        py.detach(|| stream.map_or(Ok(()), |stream| stream.set_linger(Some(Duration::ZERO))))
-            .map_err(|e| raised(&e))
+    fn abort(&self) -> PyResult<()> {
+        let stream = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            state.stream.take()
+        };
+        let Some(stream) = stream else { return Ok(()) };
+        stream.set_linger(Some(Duration::ZERO)).map_err(|e| raised(&e))
     }
 
     /// Longest wait in seconds; None for ever, 0 not at all.
@@ -354,11 +349,21 @@ impl Stream {
         self.state.lock().timeout.is_none_or(|timeout| !timeout.is_zero())
     }
 
-    /// How close() ends the connection: None delivers in the background, 0 resets it, and other
-    /// times in seconds are waited for.
+    /// How close() ends the connection: None delivers in the background, 0 resets it, and for
+    /// other times in seconds it waits for the peer to have everything.
     fn set_linger(&self, linger: Option<f64>) -> PyResult<()> {
         let linger = linger.map(seconds).transpose()?;
-        self.stream()?.set_linger(linger).map_err(|e| raised(&e))
+        self.with(|stream| stream.set_linger(linger))
+    }
+
+    /// Routers that a frame may cross.
+    fn ttl(&self) -> PyResult<u32> {
+        self.with(PrpStream::ttl)
+    }
+
+    /// Sets how many routers a frame may cross; PRP knows up to 15.
+    fn set_ttl(&self, ttl: u32) -> PyResult<()> {
+        self.with(|stream| stream.set_ttl(ttl))
     }
 
     /// A descriptor to wait on; the data do not pass through it. -1 once the stream is closed.
@@ -370,23 +375,23 @@ impl Stream {
 
     /// The address of the peer: node, port.
     fn getpeername(&self) -> PyResult<(u16, u16)> {
-        self.stream()?.peer_addr().map(pair).map_err(|e| raised(&e))
+        self.with(PrpStream::peer_addr).map(pair)
     }
 
     /// The address of this end: node, port.
     fn getsockname(&self) -> PyResult<(u16, u16)> {
-        self.stream()?.local_addr().map(pair).map_err(|e| raised(&e))
+        self.with(PrpStream::local_addr).map(pair)
     }
 
     /// The error that the stream ended with, once, or None.
     fn take_error(&self) -> PyResult<Option<PyErr>> {
-        let error = self.stream()?.take_error().map_err(|e| raised(&e))?;
+        let error = self.with(PrpStream::take_error)?;
         Ok(error.map(|error| raised(&error)))
     }
 
     /// Counters of the connection by their names.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.stream()?.stats().map_err(|e| raised(&e))?;
+        let stats = self.with(PrpStream::stats)?;
         let all = PyDict::new(py);
         for (name, count) in stats.counters() {
             all.set_item(name, count)?;
@@ -401,7 +406,7 @@ impl Stream {
 
     /// What both ends agreed on.
     fn terms<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let terms = self.stream()?.terms().map_err(|e| raised(&e))?;
+        let terms = self.with(PrpStream::terms)?;
         let all = PyDict::new(py);
         all.set_item("max_segment", terms.mss)?;
         all.set_item("crc", terms.crc)?;
@@ -427,7 +432,7 @@ impl Stream {
     /// Whether close() was called.
     #[getter]
     fn closed(&self) -> bool {
-        self.state.lock().stream.is_none()
+        self.state.lock().closed
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -435,8 +440,8 @@ impl Stream {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
-        self.close(py);
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
     }
 
     fn __repr__(&self) -> String {

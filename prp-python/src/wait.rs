@@ -4,11 +4,12 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use prp_sock::{Awaited, PrpListener, PrpStream, wait_any};
+use prp_sock::{Awaited, PrpListener, wait_any};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::error::raised;
+use crate::handle::Handle;
 use crate::listener::Listener;
 use crate::settings::seconds;
 use crate::stream::{Stream, waiting};
@@ -16,7 +17,7 @@ use crate::sys::descriptor;
 
 /// What is waited for.
 enum Source {
-    Stream(PrpStream),
+    Stream(Handle),
     Listener(PrpListener),
 }
 
@@ -31,7 +32,7 @@ struct Member {
 impl Member {
     fn of(key: i64, object: &Bound<'_, PyAny>, reads: bool, writes: bool) -> PyResult<Self> {
         let source = if let Ok(stream) = object.cast::<Stream>() {
-            Source::Stream(stream.get().stream()?)
+            Source::Stream(stream.get().handle()?)
         } else if let Ok(listener) = object.cast::<Listener>() {
             Source::Listener(listener.get().listener()?)
         } else {
@@ -127,11 +128,19 @@ impl WaitSet {
     /// Waits for `object` from now on, under `key`.
     fn set(&self, key: i64, object: &Bound<'_, PyAny>, reads: bool, writes: bool) -> PyResult<()> {
         let member = Member::of(key, object, reads, writes)?;
-        let mut members = self.members.lock();
-        match members.iter_mut().find(|known| known.key == key) {
-            Some(known) => *known = member,
-            None => members.push(member),
-        }
+        let replaced = {
+            let mut members = self.members.lock();
+            match members.iter_mut().find(|known| known.key == key) {
+                Some(known) => Some(std::mem::replace(known, member)),
+                None => {
+                    members.push(member);
+                    None
+                }
+            }
+        };
+        // Outside of the lock: it may be the last handle of a stream, whose closing lets threads
+        // run that want the lock.
+        drop(replaced);
         Ok(())
     }
 
@@ -142,7 +151,7 @@ impl WaitSet {
             let at = members.iter().position(|known| known.key == key);
             at.map(|at| members.swap_remove(at))
         };
-        // Outside of the lock: it may be the last handle of a stream.
+        // Outside of the lock, as in `set`.
         drop(removed);
     }
 
@@ -165,11 +174,12 @@ impl WaitSet {
         });
         let mut back = self.members.lock();
         // What a handler of a signal has added meanwhile is newer.
-        for member in members {
-            if !back.iter().any(|known| known.key == member.key) {
-                back.push(member);
-            }
-        }
+        let is_older = |member: &Member| back.iter().any(|known| known.key == member.key);
+        let (older, kept): (Vec<_>, Vec<_>) = members.into_iter().partition(is_older);
+        back.extend(kept);
+        drop(back);
+        // Outside of the lock, as in `set`.
+        drop(older);
         ready
     }
 }

@@ -163,6 +163,31 @@ def test_pause_of_a_writer(run):
     run(main())
 
 
+def test_limits_that_the_buffer_is_over_already(run):
+    class Writer(asyncio.Protocol):
+        paused = False
+
+        def pause_writing(self):
+            self.paused = True
+
+        def resume_writing(self):
+            self.paused = False
+
+    async def main():
+        with parmaprp.Listener("self:0") as listener:
+            transport, protocol = await parmaprp.asyncio.create_connection(
+                Writer, listener.getsockname()
+            )
+            transport.set_write_buffer_limits(1 << 30)
+            transport.write(bytes(16 << 20))
+            assert transport.get_write_buffer_size() > 0 and not protocol.paused
+            transport.set_write_buffer_limits(0)
+            assert protocol.paused
+            transport.abort()
+
+    run(main())
+
+
 def test_errors(run):
     async def main():
         with pytest.raises(ConnectionRefusedError) as raised:

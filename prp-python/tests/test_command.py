@@ -1,5 +1,6 @@
 """What the package takes from the prp command, which PRP_COMMAND names or PATH has."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -34,6 +35,14 @@ def test_perf():
     finally:
         server.kill()
         server.communicate()
+
+
+@needs_prp
+def test_command_that_fails():
+    with pytest.raises(parmaprp.CommandError) as raised:
+        parmaprp.perf.run("latency", "nowhere")
+    assert isinstance(raised.value, OSError) and raised.value.errno == errno.EIO
+    assert "nowhere" in raised.value.strerror and raised.value.returncode == 5
 
 
 def test_without_the_command(monkeypatch):

@@ -1,4 +1,5 @@
 import asyncio
+import importlib.metadata
 
 import pytest
 
@@ -14,9 +15,12 @@ from parmaprp.dask import PRPBackend  # noqa: E402
 
 @pytest.fixture(autouse=True, params=["default", "own"])
 def run(request):
-    # Where the package is not installed there are no entry points.
-    distributed.comm.registry.backends.setdefault("prp", PRPBackend())
     return asyncio.run if request.param == "default" else parmaprp.asyncio.run
+
+
+def test_entry_point():
+    points = importlib.metadata.entry_points(group="distributed.comm.backends", name="prp")
+    assert [point.load() for point in points] == [PRPBackend]
 
 
 def test_messages_and_arrays(run):

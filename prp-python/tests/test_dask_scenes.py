@@ -19,7 +19,6 @@ if not PATH:
 import distributed.utils_test  # noqa: E402
 
 import parmaprp.asyncio  # noqa: E402
-from parmaprp.dask import PRPBackend  # noqa: E402
 
 # The package lacks the certificates, too.
 certificates = Path(PATH).parent.parent.parent / "tests"
@@ -48,7 +47,6 @@ def is_ours(address):
 
 @pytest.fixture(params=["default", "own"])
 def run(request):
-    distributed.comm.registry.backends.setdefault("prp", PRPBackend())
     return asyncio.run if request.param == "default" else parmaprp.asyncio.run
 
 

@@ -65,6 +65,35 @@ with parmaprp.connect("beta:7003") as stream:
     assert done.stdout == "b'hello'\n"
 
 
+def test_selectors_with_a_peer_that_does_not_read(server, run):
+    server("selectors_echo.py")
+    text = """
+import parmaprp
+slow = parmaprp.connect("beta:7003", timeout=30)
+slow.setblocking(False)
+sent = 0
+# Until neither the server nor what is between takes any more.
+try:
+    while True:
+        parmaprp.select([], [slow], 1)
+        sent += slow.send(bytes(1 << 16))
+except BlockingIOError:
+    pass
+with parmaprp.connect("beta:7003", timeout=30) as other:
+    other.sendall(b"hello")
+    print(other.recv(5))
+slow.settimeout(30)
+slow.shutdown(parmaprp.SHUT_WR)
+while data := slow.recv(1 << 16):
+    sent -= len(data)
+print(sent)
+"""
+    end = time.monotonic() + 60
+    while (done := run(text, node=1)).returncode and time.monotonic() < end:
+        pass
+    assert done.stdout == "b'hello'\n0\n"
+
+
 def test_latency_curve(server, tmp_path):
     pytest.importorskip("matplotlib")
     server("latency_curve.py", "serve", "127.0.0.1")

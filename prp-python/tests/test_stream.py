@@ -1,5 +1,7 @@
 import contextlib
 import errno
+import http.client
+import http.server
 import os
 import pickle
 import signal
@@ -230,9 +232,62 @@ def test_files(pair):
     assert client.makefile("rb", buffering=0).read(3) == b"raw"
 
 
+def test_files_outlive_the_stream(pair):
+    client, server = pair
+    first, second = client.makefile("rb"), client.makefile("wb", buffering=0)
+    client.close()
+    assert client.closed
+    server.sendall(b"line\n")
+    assert first.readline() == b"line\n"
+    first.close()
+    first.close()
+    second.write(b"answer")
+    assert server.recv(6) == b"answer"
+    second.close()
+    assert server.recv(1) == b"" and client.fileno() == -1
+    # One that nothing refers to any more is closed.
+    with server.makefile("rb"):
+        server.makefile("rb")
+        server.close()
+        assert server.fileno() >= 0
+    assert server.fileno() == -1
+
+
+def test_http(listener):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            # Without a length the response ends with the connection, which http.client closes
+            # before it reads.
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(self.path.encode() * 10_000)
+
+        def log_message(self, *_words):
+            pass
+
+    def serve():
+        stream, peer = listener.accept()
+        with stream:
+            Handler(stream, peer, None)
+
+    class Connection(http.client.HTTPConnection):
+        def connect(self):
+            self.sock = parmaprp.connect(listener.getsockname())
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    connection = Connection("self")
+    connection.request("GET", "/path")
+    response = connection.getresponse()
+    assert response.status == 200 and connection.sock is None
+    assert response.read() == b"/path" * 10_000
+    thread.join()
+
+
 def test_timeouts(pair, listener):
     client, _server = pair
     assert client.gettimeout() is None and client.getblocking()
+    assert listener.timeout is None and listener.getblocking()
     client.settimeout(0.02)
     with pytest.raises(TimeoutError):
         client.recv(1)
@@ -243,9 +298,24 @@ def test_timeouts(pair, listener):
     listener.settimeout(0.02)
     with pytest.raises(TimeoutError):
         listener.accept()
+    assert listener.timeout == 0.02 and listener.getblocking()
     listener.setblocking(False)
     with pytest.raises(BlockingIOError):
         listener.accept()
+    assert listener.timeout == 0 and not listener.getblocking()
+
+
+@pytest.mark.parametrize("options", [{"timeout": 0}, {"blocking": False}])
+def test_connect_that_does_not_wait(listener, options):
+    with parmaprp.connect("silent:80", **options) as stream:
+        assert not stream.getblocking() and stream.take_error() is None
+        assert parmaprp.select([], [stream], 0) == ([], [])
+    with parmaprp.connect("self:1", **options) as stream:
+        parmaprp.select([], [stream])
+        assert isinstance(stream.take_error(), ConnectionRefusedError)
+    with parmaprp.connect(listener.getsockname(), **options) as stream:
+        parmaprp.select([], [stream])
+        assert stream.take_error() is None and stream.send(b"x") == 1
 
 
 def test_errors_are_those_of_os():
@@ -297,9 +367,29 @@ def test_options_and_counters(listener):
         assert parmaprp.openmetrics().endswith("# EOF\n")
 
 
-def test_nodes():
+def test_peers_of_1997_and_routers(pair, listener):
+    client, _server = pair
+    with parmaprp.connect(listener.getsockname(), classic="allow") as stream:
+        assert stream.terms()["reliability"] == "selective-repeat"
+    # The listener refuses those.
+    with pytest.raises(OSError):
+        parmaprp.connect(listener.getsockname(), classic="only", timeout=0.05)
+    with pytest.raises(ValueError):
+        parmaprp.connect("self:1", classic="yes")
+    client.set_ttl(3)
+    assert client.ttl() == 3
+    with pytest.raises(OSError) as raised:
+        client.set_ttl(0)
+    assert raised.value.errno == errno.EINVAL
+
+
+def test_nodes(tmp_path):
     nodes = {node["node"]: node for node in parmaprp.hosts.nodes()}
     assert nodes[1]["names"] == ["alpha"] and "udp" in nodes[1]["routes"][0]
+    path = tmp_path / "prphosts"
+    path.write_text("1 unix:/tmp/nodes alpha\n")
+    routes = parmaprp.hosts.nodes(path)[0]["routes"]
+    assert routes[0]["unix"] == "/tmp/nodes" and "metric" in routes[0]
     assert parmaprp.resolve("beta:7") == (2, 7) == parmaprp.resolve((2, 7))
 
 
@@ -311,142 +401,3 @@ def test_select(pair, listener):
     assert parmaprp.select([server, listener], [client], None)[1] == [client]
     readable, _ = parmaprp.select([listener, server], [])
     assert readable == [server]
-
-
-def test_other_threads_run_while_one_waits(pair):
-    client, server = pair
-    received = []
-    thread = threading.Thread(target=lambda: received.append(server.recv(5)))
-    thread.start()
-    # Would never come to it, if the thread waited with Python's lock.
-    client.sendall(b"hello")
-    thread.join(30)
-    assert received == [b"hello"]
-
-
-@pytest.mark.parametrize("call", ["accept", "recv", "connect", "select"])
-def test_interrupted_by_a_signal(pair, listener, call):
-    _client, server = pair
-    calls = {
-        "accept": listener.accept,
-        "recv": lambda: server.recv(1),
-        "connect": lambda: parmaprp.connect("silent:80"),
-        "select": lambda: parmaprp.select([server], []),
-    }
-
-    class Stop(Exception):
-        pass
-
-    seen = []
-
-    def handler(_number, _frame):
-        seen.append(1)
-        # The first ones return, and the call goes on.
-        if len(seen) > 3:
-            raise Stop
-
-    previous = signal.signal(signal.SIGUSR1, handler)
-    done = threading.Event()
-
-    def interrupt():
-        while not done.wait(0.01):
-            os.kill(os.getpid(), signal.SIGUSR1)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    try:
-        with pytest.raises(Stop):
-            calls[call]()
-    finally:
-        done.set()
-        thread.join()
-        signal.signal(signal.SIGUSR1, previous)
-
-
-def test_ctrl_c():
-    # A background process of a shell ignores the signal, and so do its children.
-    text = """
-import signal, parmaprp
-signal.signal(signal.SIGINT, signal.default_int_handler)
-listener = parmaprp.Listener("self:0")
-print("on", flush=True)
-listener.accept()
-"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout.readline() == b"on\n"
-    # Again and again: one that comes right before the call waits does not interrupt it.
-    while process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(0.05)
-        except subprocess.TimeoutExpired:
-            pass
-    assert b"KeyboardInterrupt" in process.stderr.read()
-
-
-def test_interpreter_that_exits_delivers(listener, run):
-    text = "import sys, parmaprp; s = parmaprp.connect(sys.argv[1]); s.sendall(bytes(2 << 20))"
-    node, port = listener.getsockname()
-    sizes = []
-
-    def receive():
-        stream, _ = listener.accept()
-        size = 0
-        while piece := stream.recv(1 << 16):
-            size += len(piece)
-        sizes.append(size)
-
-    thread = threading.Thread(target=receive)
-    thread.start()
-    done = run(text, f"{node}:{port}")
-    thread.join(30)
-    assert (done.returncode, done.stderr, sizes) == (0, "", [2 << 20])
-
-
-def test_fork(pair, listener):
-    client, server = pair
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            client.send(b"x")
-        except OSError as error:
-            if error.errno == errno.EOPNOTSUPP:
-                with parmaprp.connect(listener.getsockname()) as stream:
-                    stream.sendall(b"child")
-                    stream.wait_delivered()
-                status = 0
-        finally:
-            os._exit(status)
-    stream, _ = listener.accept()
-    assert stream.recv(5) == b"child"
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    client.send(b"parent")
-    assert server.recv(6) == b"parent"
-
-
-def test_subinterpreters_work_or_are_refused(run):
-    text = """
-import sys
-try:
-    import _xxsubinterpreters as interpreters
-except ImportError:
-    sys.exit(5)
-import parmaprp
-one = interpreters.create()
-try:
-    interpreters.run_string(one, '''
-import parmaprp
-with parmaprp.Listener("self:0") as l, parmaprp.connect(l.getsockname()) as a, l.accept()[0] as b:
-    a.sendall(b"x")
-    assert b.recv(1) == b"x"
-''')
-except Exception as error:
-    sys.exit(0 if "ImportError" in repr(error) + str(error) else 1)
-"""
-    code = run(text).returncode
-    if code == 5:
-        pytest.skip("this Python has no such module")
-    assert code == 0

@@ -16,6 +16,7 @@ for asyncio. Errors are OSError with errno, in the subclass that Python has for 
 from socket import MSG_PEEK, SHUT_RD, SHUT_RDWR, SHUT_WR
 
 from . import hosts, perf, stat
+from ._command import CommandError
 from ._native import Listener, Stream, connect, openmetrics, resolve, select
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "SHUT_RD",
     "SHUT_RDWR",
     "SHUT_WR",
+    "CommandError",
     "Listener",
     "Stream",
     "connect",

@@ -9,10 +9,14 @@ from ._native import Stream
 
 
 class StreamIO(io.RawIOBase):
-    """A stream as an unbuffered binary file. Closing it leaves the stream open."""
+    """A stream as an unbuffered binary file.
+
+    Closing it leaves the stream open, and a stream that is closed before it stays open until then.
+    """
 
     def __init__(self, stream: Stream, readable: bool, writable: bool) -> None:
         super().__init__()
+        stream._hold()
         self._stream = stream
         self._readable = readable
         self._writable = writable
@@ -24,7 +28,13 @@ class StreamIO(io.RawIOBase):
         return self._writable
 
     def fileno(self) -> int:
+        self._checkClosed()
         return self._stream.fileno()
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._stream._let_go()
 
     def readinto(self, buffer: Any) -> int | None:
         self._checkClosed()

@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, final
 
 from typing_extensions import Buffer
 
@@ -12,31 +12,36 @@ def connect(
     timeout: float | None = None,
     *,
     blocking: bool = True,
+    backlog: int = ...,
+    classic: Literal["refuse", "allow", "only"] = ...,
+    congestion: str = ...,
     connect_timeout: float = ...,
-    user_timeout: float | None = ...,
+    crc: bool = ...,
+    device: str = ...,
+    hosts: str | PathLike[str] = ...,
     keepalive: tuple[float, float, int] | None = ...,
+    local_port: int = ...,
+    max_message: int = ...,
+    max_segment: int = ...,
+    node: int = ...,
+    recv_buffer: int = ...,
+    reliability: str = ...,
     send_buffer: int = ...,
     send_buffer_max: int = ...,
-    recv_buffer: int = ...,
     spin: float | None = ...,
-    max_segment: int = ...,
-    crc: bool = ...,
-    reliability: str = ...,
-    congestion: str = ...,
-    hosts: str | PathLike[str] = ...,
-    node: int = ...,
-    device: str = ...,
-    local_port: int = ...,
+    user_timeout: float | None = ...,
 ) -> Stream: ...
 def hosts(path: str | PathLike[str] | None = None) -> list[dict[str, Any]]: ...
 def resolve(address: Address) -> tuple[int, int]: ...
 def openmetrics() -> str: ...
+def options() -> list[str]: ...
 def select(
     rlist: Sequence[Stream | Listener],
     wlist: Sequence[Stream],
     timeout: float | None = None,
 ) -> tuple[list[Stream | Listener], list[Stream]]: ...
 
+@final
 class Stream:
     def recv(self, bufsize: int, flags: int = 0, /) -> bytes: ...
     def recv_into(self, buffer: Buffer, nbytes: int = 0, flags: int = 0) -> int: ...
@@ -57,6 +62,8 @@ class Stream:
     def setblocking(self, flag: bool) -> None: ...
     def getblocking(self) -> bool: ...
     def set_linger(self, linger: float | None) -> None: ...
+    def ttl(self) -> int: ...
+    def set_ttl(self, ttl: int) -> None: ...
     def fileno(self) -> int: ...
     def getpeername(self) -> tuple[int, int]: ...
     def getsockname(self) -> tuple[int, int]: ...
@@ -72,6 +79,8 @@ class Stream:
         errors: str | None = None,
         newline: str | None = None,
     ) -> Any: ...
+    def _hold(self) -> None: ...
+    def _let_go(self) -> None: ...
     @property
     def closed(self) -> bool: ...
     def __enter__(self) -> Stream: ...
@@ -82,32 +91,39 @@ class Stream:
         traceback: TracebackType | None,
     ) -> None: ...
 
+@final
 class Listener:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         address: Address,
         *,
         backlog: int = ...,
-        max_message: int = ...,
-        user_timeout: float | None = ...,
+        classic: Literal["refuse", "allow", "only"] = ...,
+        congestion: str = ...,
+        connect_timeout: float = ...,
+        crc: bool = ...,
+        device: str = ...,
+        hosts: str | PathLike[str] = ...,
         keepalive: tuple[float, float, int] | None = ...,
+        local_port: int = ...,
+        max_message: int = ...,
+        max_segment: int = ...,
+        node: int = ...,
+        recv_buffer: int = ...,
+        reliability: str = ...,
         send_buffer: int = ...,
         send_buffer_max: int = ...,
-        recv_buffer: int = ...,
         spin: float | None = ...,
-        max_segment: int = ...,
-        crc: bool = ...,
-        reliability: str = ...,
-        congestion: str = ...,
-        hosts: str | PathLike[str] = ...,
-        node: int = ...,
-        device: str = ...,
-    ) -> None: ...
+        user_timeout: float | None = ...,
+    ) -> Listener: ...
     def accept(self) -> tuple[Stream, tuple[int, int]]: ...
     def getsockname(self) -> tuple[int, int]: ...
     def settimeout(self, value: float | None) -> None: ...
     def gettimeout(self) -> float | None: ...
+    @property
+    def timeout(self) -> float | None: ...
     def setblocking(self, flag: bool) -> None: ...
+    def getblocking(self) -> bool: ...
     def fileno(self) -> int: ...
     def close(self) -> None: ...
     @property
@@ -122,8 +138,9 @@ class Listener:
     def __iter__(self) -> Iterator[Stream]: ...
     def __next__(self) -> Stream: ...
 
+@final
 class WaitSet:
-    def __init__(self) -> None: ...
+    def __new__(cls) -> WaitSet: ...
     def set(self, key: int, object: Stream | Listener, reads: bool, writes: bool) -> None: ...
     def discard(self, key: int) -> None: ...
     def wait(self, fd: int, timeout: float | None) -> list[tuple[int, bool, bool]]: ...

@@ -297,6 +297,9 @@ class Transport(asyncio.Transport):
         # The caller may change its buffer once this returns.
         self._buffer.append(memoryview(bytes(view)))
         self._size += len(view)
+        self._pause_if_full()
+
+    def _pause_if_full(self) -> None:
         if self._size > self._high and not self._protocol_paused:
             self._protocol_paused = True
             self._protocol.pause_writing()
@@ -358,6 +361,7 @@ class Transport(asyncio.Transport):
         if not high >= low >= 0:
             raise ValueError(f"high ({high!r}) must be >= low ({low!r}) must be >= 0")
         self._high, self._low = high, low
+        self._pause_if_full()
 
     def close(self) -> None:
         if self._closing:
@@ -539,7 +543,7 @@ async def sock_accept(listener: Listener) -> Stream:
 
 
 async def sock_recv_into(stream: Stream, buffer: Any) -> int:
-    """Receives from a nonblocking stream straight into the buffer, at least one byte."""
+    """Receives from a nonblocking stream straight into the buffer: how many bytes, 0 at the end."""
     watch = None
     try:
         while True:
