@@ -154,7 +154,7 @@ static void writes(int turn) {
 static void reads(int turn) {
     static unsigned char written[MOST];
     int bytes = plan(), len = any(4) ? bytes : any(bytes), owner = any(3) ? rank : 0, own;
-    int is_strided = any(2), skipped = any(100);
+    int is_strided = any(2), skipped = any(100), more = any(3) * 100;
     const char *choice = any(4) ? "enable" : "automatic";
     MPI_File file = open_with("read", MPI_MODE_CREATE | MPI_MODE_RDWR, choice);
     for (int i = 0; i < len; i++) written[i] = byte_of(0, i, turn);
@@ -162,7 +162,7 @@ static void reads(int turn) {
     if (rank == 0) CHECK(!MPI_File_write_at(file, 0, written, len, MPI_BYTE, MPI_STATUS_IGNORE));
     MPI_Barrier(world);
     MPI_Datatype filetype = parts_of(owner, &own), datatype;
-    if (own > 0) own += any(3) * 100;
+    if (own > 0) own += more;
     CHECK(!MPI_File_set_view(file, 0, MPI_BYTE, filetype, "native", MPI_INFO_NULL));
     unsigned char *together = memory(own, is_strided, &datatype);
     MPI_Type_free(&datatype);
