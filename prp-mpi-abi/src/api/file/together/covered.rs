@@ -67,10 +67,13 @@ impl Covered {
 mod tests {
     use super::*;
 
+    /// Starts and ends of ranges.
+    type Bounds = &'static [(usize, usize)];
+
     #[test]
     fn ranges__are_those_that_were_added_and_join_where_they_meet() {
         let mut covered = Covered::default();
-        let cases: [(&[(usize, usize)], &[(usize, usize)]); 6] = [
+        let cases: [(Bounds, Bounds); 6] = [
             (&[], &[]),
             (&[(0, 300)], &[(0, 300)]),
             (&[(3, 5), (5, 9), (200, 201)], &[(3, 9), (200, 201)]),
