@@ -157,6 +157,11 @@ run_mpich() {
     run_hydra mpich "$1" "$2" -genv UCX_TLS tcp,self -genv LD_LIBRARY_PATH "$PEERS/mpich/lib" -n "$1" "${@:3}"
 }
 
+# The same on this machine, by shared memory: RANKS, 1, and the program.
+run_mpich_shared() {
+    LD_LIBRARY_PATH=$PEERS/mpich/lib timeout 120 "$PEERS/mpich/bin/mpiexec" -n "$1" "${@:3}"
+}
+
 run_openmpi() {
     local ranks=$1 nodes=$2
     shift 2

@@ -26,6 +26,8 @@ prp_tests::main! {
         communicators__made_with_one_tag_by_different_ranks,
         communicators__two_groups_neighbors_and_duplicates,
         files__any_number_of_ranks,
+        files__together_as_each_rank_alone,
+        files__together_on_two_nodes,
         files__two_nodes,
         flood__before_what_is_waited_for,
         flood__waits_in_memory_and_comes_in_order,
@@ -97,6 +99,7 @@ static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
         "collectives",
         "communicators",
         "files",
+        "files_together",
         "jobs",
         "making",
         "objects",
@@ -600,6 +603,28 @@ fn files__two_nodes() {
     let launch = pair.launch_template();
     let words = ["-n", "4", "--node", "1,2", "--launch", &launch];
     check(&run(&words, "files", &folder_of_files("files-nodes")), "all well");
+}
+
+/// Runs files_together, whose second argument is a seed.
+fn check_together(words: &[&str], name: &str, seed: u64) {
+    let mut command = Command::new(PROGRAMS.join("prp-mpirun"));
+    command.env("PRP_MPI_HANG_SECONDS", "30").args(words).arg(BUILT.join("files_together"));
+    check(&output(command.arg(folder_of_files(name)).arg(seed.to_string())), "all well");
+}
+
+fn files__together_as_each_rank_alone() {
+    let seed = seed::of("files__together_as_each_rank_alone");
+    for (turn, ranks) in ["1", "2", "4", "5"].into_iter().enumerate() {
+        check_together(&["-n", ranks], "files-together", seed + turn as u64);
+    }
+}
+
+fn files__together_on_two_nodes() {
+    let seed = seed::of("files__together_on_two_nodes");
+    let pair = Topology::pair();
+    let launch = pair.launch_template();
+    let words = ["-n", "4", "--node", "1,2", "--launch", &launch];
+    check_together(&words, "files-together-nodes", seed);
 }
 
 fn start__a_node_that_cannot_be_reached_is_named() {

@@ -150,7 +150,10 @@ pub(crate) fn allgather_words(
     let memory = Region::owned(each * everyone.len());
     memory.part(rank * each..(rank + 1) * each).copy_from(&memory_of(own));
     let parts: Vec<_> = (0..everyone.len()).map(|r| r * each..(r + 1) * each).collect();
-    run_steps(comm, handle, &memory, |place| place.allgather(&parts))?;
+    run_steps(comm, handle, &memory, |place| match place.size.is_power_of_two() {
+        true => place.allgather_doubling(&parts),
+        false => place.allgather(&parts),
+    })?;
     Ok(words(&memory))
 }
 

@@ -1,12 +1,15 @@
 //! Files: opening and closing them, and what is known of them.
 
 mod access;
+mod alone;
 mod calls;
+mod collective;
 mod failure;
 mod mode;
 mod pointer;
 mod representation;
 mod shared;
+mod together;
 mod view;
 
 use std::ffi::{c_char, c_int};
@@ -20,6 +23,7 @@ use prp_node::limits::without_size_signal;
 
 pub(crate) use self::access::*;
 pub(crate) use self::calls::*;
+pub(crate) use self::collective::*;
 pub(crate) use self::failure::*;
 use self::mode::Mode;
 pub(crate) use self::pointer::*;

@@ -6,20 +6,12 @@
  *   roundtrip:BYTES  the same, each round trip measured alone: the median of all, and the best
  *   barrier          one MPI_Barrier of all ranks
  *   allreduce:BYTES  one MPI_Allreduce of doubles of all ranks */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* The longest time of a batch in seconds: disturbances of a machine last longer. */
-#define BATCH 0.01
-#define BATCHES 4096
+#include "measure.h"
 
 /* Round trips that are measured alone, at most, and between two checks of the time. */
 #define ROUND_TRIPS (1 << 20)
 #define CHUNK 1000
 
-static int rank, size;
 static char *out, *in;
 
 static void pingpong(int bytes) {
@@ -36,29 +28,13 @@ static void pingpong(int bytes) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-static void once(const char *what, int bytes) {
-    if (!strncmp(what, "pingpong", 8)) pingpong(bytes);
-    else if (!strncmp(what, "barrier", 7)) MPI_Barrier(MPI_COMM_WORLD);
-    else MPI_Allreduce(out, in, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+static void barrier(int bytes) {
+    (void)bytes;
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Seconds of one call, over `count` of them. */
-static double batch(const char *what, int bytes, int count) {
-    double begun = MPI_Wtime();
-    for (int i = 0; i < count; i++) once(what, bytes);
-    return (MPI_Wtime() - begun) / count;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Prints the median and the least of `n` times of half a round trip or of a call, in seconds. */
-static void print(const char *what, double *costs, int n, double factor) {
-    qsort(costs, n, sizeof *costs, by_value);
-    printf("%s %.3f %.3f\n", what, costs[n / 2] * factor, costs[0] * factor);
-    fflush(stdout);
+static void allreduce(int bytes) {
+    MPI_Allreduce(out, in, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
 /* Measures each round trip alone. Disturbances of the machine hit few of them, and the median shows
@@ -82,36 +58,14 @@ static void measure_each(const char *what, int bytes, double seconds) {
     if (rank == 0) print(what, costs, n, 0.5e6);
 }
 
-static void measure_batches(const char *what, int bytes, double seconds) {
-    static double costs[BATCHES];
-    int count = 1, plan[2], n = 0;
-    double last = 0;
-    /* Rank 0 broadcasts the number of calls in a batch, and the end, since all ranks must make the
-     * same number of calls. */
-    double begun = MPI_Wtime();
-    for (;;) {
-        double cost = last = batch(what, bytes, count);
-        double spent = MPI_Wtime() - begun;
-        plan[0] = count, plan[1] = spent >= seconds || n == BATCHES;
-        if (cost * count < BATCH / 2) plan[0] = 2 * count;
-        else if (rank == 0 && n < BATCHES && spent > seconds / 10) costs[n++] = cost;
-        MPI_Bcast(plan, 2, MPI_INT, 0, MPI_COMM_WORLD);
-        count = plan[0];
-        if (plan[1]) break;
-    }
-    if (rank == 0) {
-        /* If a call takes longer than the whole time, the last batch is the only measurement. */
-        if (n == 0) costs[n++] = last;
-        print(what, costs, n, strncmp(what, "pingpong", 8) ? 1e6 : 0.5e6);
-    }
-}
-
 static void measure(const char *what, double seconds) {
     const char *colon = strchr(what, ':');
     int bytes = colon ? atoi(colon + 1) : 0;
     out = calloc(1, bytes + 8), in = calloc(1, bytes + 8);
     if (!strncmp(what, "roundtrip", 9)) measure_each(what, bytes, seconds);
-    else measure_batches(what, bytes, seconds);
+    else if (!strncmp(what, "pingpong", 8)) measure_batches(what, pingpong, bytes, seconds, 0.5e6);
+    else if (!strncmp(what, "barrier", 7)) measure_batches(what, barrier, bytes, seconds, 1e6);
+    else measure_batches(what, allreduce, bytes, seconds, 1e6);
     free(out), free(in);
 }
 

@@ -2,6 +2,7 @@
 //! or to be ended by another call.
 
 use super::access::{FileAccess, Place};
+use super::collective::CollectiveAccess;
 use crate::api::error::Failure;
 use crate::object::Handle;
 use crate::sys::pointer::Address;
@@ -22,8 +23,8 @@ pub(crate) fn access_file_read_at_all(
     buf: Address,
     count: i64,
     datatype: Handle,
-) -> Result<FileAccess, Failure> {
-    access_file_read_at(fh, offset, buf, count, datatype)
+) -> Result<CollectiveAccess, Failure> {
+    CollectiveAccess::new(fh, false, Place::At(offset), (buf, count, datatype))
 }
 
 pub(crate) fn access_file_write_at(
@@ -42,8 +43,8 @@ pub(crate) fn access_file_write_at_all(
     buf: Address,
     count: i64,
     datatype: Handle,
-) -> Result<FileAccess, Failure> {
-    access_file_write_at(fh, offset, buf, count, datatype)
+) -> Result<CollectiveAccess, Failure> {
+    CollectiveAccess::new(fh, true, Place::At(offset), (buf, count, datatype))
 }
 
 pub(crate) fn access_file_read(
@@ -60,8 +61,8 @@ pub(crate) fn access_file_read_all(
     buf: Address,
     count: i64,
     datatype: Handle,
-) -> Result<FileAccess, Failure> {
-    access_file_read(fh, buf, count, datatype)
+) -> Result<CollectiveAccess, Failure> {
+    CollectiveAccess::new(fh, false, Place::Own, (buf, count, datatype))
 }
 
 pub(crate) fn access_file_write(
@@ -78,8 +79,8 @@ pub(crate) fn access_file_write_all(
     buf: Address,
     count: i64,
     datatype: Handle,
-) -> Result<FileAccess, Failure> {
-    access_file_write(fh, buf, count, datatype)
+) -> Result<CollectiveAccess, Failure> {
+    CollectiveAccess::new(fh, true, Place::Own, (buf, count, datatype))
 }
 
 pub(crate) fn access_file_read_shared(
@@ -105,8 +106,8 @@ pub(crate) fn access_file_read_ordered(
     buf: Address,
     count: i64,
     datatype: Handle,
-) -> Result<FileAccess, Failure> {
-    FileAccess::new(fh, false, Place::Ordered, (buf, count, datatype))
+) -> Result<CollectiveAccess, Failure> {
+    CollectiveAccess::new(fh, false, Place::Ordered, (buf, count, datatype))
 }
 
 pub(crate) fn access_file_write_ordered(
@@ -114,6 +115,6 @@ pub(crate) fn access_file_write_ordered(
     buf: Address,
     count: i64,
     datatype: Handle,
-) -> Result<FileAccess, Failure> {
-    FileAccess::new(fh, true, Place::Ordered, (buf, count, datatype))
+) -> Result<CollectiveAccess, Failure> {
+    CollectiveAccess::new(fh, true, Place::Ordered, (buf, count, datatype))
 }

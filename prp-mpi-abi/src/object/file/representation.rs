@@ -32,6 +32,11 @@ impl Representation {
     /// Those that there always are.
     pub(crate) const PREDEFINED: [Self; 3] = [Self::Native, Self::Internal, Self::External];
 
+    /// Whether bytes are the same in the file as in memory.
+    pub(crate) const fn is_as_in_memory(&self) -> bool {
+        matches!(self, Self::Native | Self::Internal)
+    }
+
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         match self {

@@ -57,24 +57,38 @@ impl View {
 
     /// The pieces that hold these bytes. `None` if they are further on than a file reaches.
     pub(crate) fn pieces(&self, offset: u64, len: usize) -> Option<Vec<Piece>> {
-        let start = self.checked_start(offset, len)?;
+        self.checked_start(offset, len)?;
+        let mut pieces = Vec::new();
+        self.each_piece(offset, len, |at, len| pieces.push((at, len)));
+        Some(pieces)
+    }
+
+    /// Names the pieces that hold these bytes, in the order of the view: where they are in the
+    /// file, and how long. The view [reaches](Self::reaches) the bytes.
+    pub(crate) fn each_piece(&self, offset: u64, len: usize, mut piece: impl FnMut(u64, usize)) {
         if len == 0 || self.tile.size() == 0 {
-            return Some(Vec::new());
+            return;
         }
+        // A view has no bytes before its beginning.
+        let place = |at: isize| self.start.wrapping_add_signed(at as i64);
         if self.tile.is_contiguous() {
-            let first = (start + self.tile.first_byte()).cast_unsigned() as u64;
-            return Some(vec![(first + offset, len)]);
+            return piece(place(self.tile.first_byte()) + offset, len);
         }
-        let mut pieces: Vec<Piece> = Vec::new();
-        self.tile.pieces(usize::try_from(offset).ok()?, len, |at, len| {
-            // A view has no bytes before its beginning.
-            let at = (start + at).cast_unsigned() as u64;
-            match pieces.last_mut() {
+        let mut last: Option<Piece> = None;
+        self.tile.pieces(offset as usize, len, |at, len| {
+            let at = place(at);
+            match &mut last {
                 Some((before, more)) if *before + *more as u64 == at => *more += len,
-                _ => pieces.push((at, len)),
+                Some(last) => {
+                    piece(last.0, last.1);
+                    *last = (at, len);
+                }
+                None => last = Some((at, len)),
             }
         });
-        Some(pieces)
+        if let Some((at, len)) = last {
+            piece(at, len);
+        }
     }
 
     /// Where a unit of the view begins in the file. `None` if that is further on than a file
