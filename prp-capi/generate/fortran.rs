@@ -12,7 +12,10 @@ pub(crate) fn module(header: &Header) -> String {
          ! node or port above 32767 is negative, and iand(int(node), 65535) is its number.\n\
          module prp\n  use, intrinsic :: iso_c_binding\n  implicit none\n  public\n\n",
     );
-    for (name, value) in &header.macros {
+    // Fortran does not tell PRP_ABI_VERSION from prp_abi_version, which says what the library has.
+    let is_function =
+        |name: &str| header.functions.iter().any(|it| it.name.eq_ignore_ascii_case(name));
+    for (name, value) in header.macros.iter().filter(|(name, _)| !is_function(name)) {
         let kind = match value.strip_prefix('"') {
             Some(_) => "character(len=*)",
             None => "integer(c_int)",

@@ -15,6 +15,7 @@ use generate::header::Header;
 /// A function of a later version than the other one.
 const HEADER: &str = "\
 #define PRP_ABI_VERSION 0 /**< number */
+#define PRP_FIND 3 /**< has the name of a function, for Fortran */
 enum {
     PRP_READ = 1, /**< bytes to receive */
     PRP_SHUT_RD = 0 /**< nothing more is received */
@@ -83,5 +84,6 @@ fn pages__show_structs_and_constants() {
 fn module__has_what_is_defined() {
     let module = generate::fortran::module(&header());
     assert!(module.contains("  integer(c_int), parameter :: PRP_ABI_VERSION = 0\n"), "{module}");
+    assert!(!module.contains("PRP_FIND"), "{module}");
     assert!(module.contains("    integer(c_int16_t) :: node\n"), "{module}");
 }

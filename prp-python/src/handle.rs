@@ -44,18 +44,20 @@ impl Handle {
             // Data unread make its end a reset.
             || matches!(self.peek(&mut [0]), Ok(1..))
             || self.shutdown(Shutdown::Write).is_err();
-        while !is_over {
+        if is_over {
+            return Ok(());
+        }
+        loop {
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             if self.set_write_timeout(left).is_err() {
                 // No time is left.
-                break;
+                return Ok(());
             }
             match py.detach(|| self.wait_delivered()) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => py.check_signals()?,
-                _ => break,
+                _ => return Ok(()),
             }
         }
-        Ok(())
     }
 }
 

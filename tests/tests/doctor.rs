@@ -297,7 +297,7 @@ fn process__one_that_is_stopped_is_found() {
         listed.contains("LISTEN").then_some(())
     });
     kill(pid, Signal::SIGSTOP).expect("it runs");
-    assert_finds(&examine(&one, &[]), "process_silent", &format!("prp ({pid}) does not answer"));
+    assert_finds(&examine(&one, &[]), "process_silent", &format!("prp ({pid}) is stopped"));
     kill(pid, Signal::SIGKILL).expect("it is there");
     child.wait().expect("a child");
 }
