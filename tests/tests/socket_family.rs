@@ -31,7 +31,8 @@ const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 const C_FLAGS: [&str; 6] = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g"];
 
 /// Checks of the compiler's own while a program runs. Not of one that is started by `prp run`: the
-/// library that it loads before all others comes before the one of these checks, which refuses that.
+/// library that it loads before all others comes before the one of these checks, which refuses
+/// that.
 const SANITIZERS: &str = "-fsanitize=address,undefined";
 
 static BUILT: LazyLock<PathBuf> =

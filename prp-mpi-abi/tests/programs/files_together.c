@@ -1,5 +1,6 @@
 /* Collective access to files whose ranks have pieces between each other's: what comes of it is what
- * comes of the calls of one rank, byte for byte. Arguments: a folder that all ranks see, and a seed. */
+ * comes of the calls of one rank, byte for byte. Arguments: a folder that all ranks see, and a
+ * seed. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdint.h>

@@ -48,8 +48,8 @@ fn behind(view: &View, (first, len): (u64, usize), place: u64) -> usize {
     low
 }
 
-/// Pieces that follow each other, in few bytes: of those that are as long and as far from each other
-/// the distance from the end of the one before, the length, and how many there are.
+/// Pieces that follow each other, in few bytes: of those that are as long and as far from each
+/// other the distance from the end of the one before, the length, and how many there are.
 #[derive(Debug, Default)]
 struct Places {
     text: Vec<u8>,
