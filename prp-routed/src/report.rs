@@ -68,8 +68,8 @@ pub struct Status {
     /// What to do about that, if it is not enough to correct the file and read it again.
     pub last_error_fix: Option<String>,
     /// What keeps devices that prphosts names, or the cluster's key, from use, whether prphosts was
-    /// written after it was read, whether frames were too large to go on, and where frames come from that are dropped since prphosts has their
-    /// source elsewhere.
+    /// written after it was read, whether frames were too large to go on, and where frames come
+    /// from that are dropped since prphosts has their source elsewhere.
     pub troubles: Vec<String>,
     /// The id of the secret of the cluster's key that it signs with, if it has the key.
     pub key_id: Option<u16>,

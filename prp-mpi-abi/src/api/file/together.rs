@@ -3,10 +3,10 @@
 //! others by messages.
 //!
 //! The method is that of ROMIO (R. Thakur, W. Gropp and E. Lusk, "Data Sieving and Collective I/O
-//! in ROMIO", Frontiers '99), after J. del Rosario, R. Bordawekar and A. Choudhary, "Improved Parallel
-//! I/O via a Two-phase Run-time Access Strategy" (1993). What lies between the pieces of all ranks
-//! is never written, as ROMIO does after it has read it: other programs may write there, and a file
-//! that is opened for writing alone can be written.
+//! in ROMIO", Frontiers '99), after J. del Rosario, R. Bordawekar and A. Choudhary, "Improved
+//! Parallel I/O via a Two-phase Run-time Access Strategy" (1993). What lies between the pieces of
+//! all ranks is never written, as ROMIO does after it has read it: other programs may write there,
+//! and a file that is opened for writing alone can be written.
 //!
 //! | part | what |
 //! | --- | --- |
