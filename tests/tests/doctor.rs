@@ -25,6 +25,7 @@ prp_tests::main! {
         process__one_that_is_stopped_is_found,
         router__one_that_is_stopped_is_found,
         router__a_reading_that_failed_has_its_cure,
+        router__a_file_that_it_has_not_read_is_said,
         router__frames_of_a_wrong_source_are_found,
         router__frames_of_a_stranger_over_udp_are_found,
         rights__what_the_process_lacks_is_found,
@@ -350,6 +351,22 @@ fn router__a_reading_that_failed_has_its_cure() {
     hosts.replace(&good);
     let fix = fix_of(&examine(&two, &[]), "router_hosts");
     assert!(fix.starts_with("`prp routed reload`"), "{fix}");
+}
+
+fn router__a_file_that_it_has_not_read_is_said() {
+    let topology = Topology::pair();
+    let two = topology.node(2);
+    let hosts = TempFile::new(two.hosts());
+    let router = Router::run(two.command_with_hosts(hosts.path(), ROUTED));
+    hosts.replace(format!("{}9 02:00:00:00:00:09 eth0\n", two.hosts()));
+    let is_said = |report: &Value| {
+        bad(report).iter().any(|(_, cause)| cause.contains("was written after it was read"))
+    };
+    let report = examine(&two, &[]);
+    assert!(is_said(&report), "{report:#}");
+    assert!(fix_of(&report, "router").contains("prp routed reload --dry-run"), "{report:#}");
+    router.signal(Signal::SIGHUP);
+    wait::until("the new file in force", || (!is_said(&examine(&two, &[]))).then_some(()));
 }
 
 /// Sends echoes of node 1 until the doctor of node 2 finds that its router drops them for their

@@ -199,7 +199,7 @@ impl Endpoint {
         let Some(c) = self.table.get_mut(conn) else { return Err(WriteError::Closed) };
         c.acquire_to_write(bytes.len(), &mut self.pool);
         let written = c.write(bytes, ending);
-        if c.has_nothing_in_flight() && !c.queued_transmit {
+        if written.is_ok() && c.has_nothing_in_flight() && !c.queued_transmit {
             // A message may well go at once, and the rest is handled when it has.
             c.queued_transmit = true;
             self.transmit_queue.push_back(conn);

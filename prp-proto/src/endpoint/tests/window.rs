@@ -50,6 +50,24 @@ fn window__a_reader_that_sleeps_stops_the_sender() {
     }
 }
 
+/// A writer without room tries again whenever something has come: each attempt asks for nothing, or
+/// the writer would try for ever without a sleep.
+#[test]
+fn write__that_is_blocked_by_a_shut_window_leaves_nothing_to_do() {
+    let mut pair = Pair::default();
+    let (c, _) = pair.established_with(plain(), small_buffer());
+    // What the peer takes makes room, and the send buffer grows: until both have an end.
+    while pair.client.endpoint.write(pair.time, c, &pattern(100_000), Ending::Write).is_ok() {
+        while pair.client.endpoint.write(pair.time, c, &pattern(9), Ending::Write).is_ok() {}
+        pair.drive_for(Duration::from_secs(3));
+    }
+    for bytes in [1, 100_000] {
+        let written = pair.client.endpoint.write(pair.time, c, &pattern(bytes), Ending::Write);
+        assert_eq!(written, Err(WriteError::Blocked), "{bytes}");
+        assert!(!pair.client.endpoint.wants_transmit(), "{bytes}");
+    }
+}
+
 /// Reading says that the window has opened by 25 %, long before it was shut, and says nothing of
 /// less.
 #[test]
