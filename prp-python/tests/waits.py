@@ -32,6 +32,10 @@ class Scene:
             with contextlib.suppress(BlockingIOError):
                 while True:
                     sent += self.client.send(bytes(1 << 16))
+        # One that reports no room has some: less than is worth a wake-up.
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.client.send(bytes(1))
         self.client.settimeout(MOST)
         return self.client
 
@@ -62,6 +66,8 @@ CALLS = {
     "recv_message": (None, lambda scene: scene.server.recv_message()),
     "recv_message_into": (None, lambda scene: scene.server.recv_message_into(bytearray(1))),
     "select": (None, lambda scene: parmaprp.select([scene.server], [], MOST)),
+    "send": (Scene.full, lambda scene: scene.client.send(bytes(1))),
+    "sendmsg": (Scene.full, lambda scene: scene.client.sendmsg([bytes(1), bytes(1)])),
     "sendall": (Scene.full, lambda scene: scene.client.sendall(bytes(1 << 20))),
     "send_message": (Scene.endless, lambda scene: scene.client.send_message(bytes(1 << 20))),
     "wait_delivered": (Scene.full, lambda scene: scene.client.wait_delivered()),
