@@ -57,7 +57,13 @@ fn explain(error: &io::Error) -> io::Error {
         }
         _ => "a port is claimed by a Unix socket",
     };
-    io::Error::new(error.kind(), format!("{what}: {error}"))
+    let fix = match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "; `ulimit -n 1024`, or LimitNOFILE= of the systemd unit"
+        }
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("{what}: {error}{fix}"))
 }
 
 /// Whether no socket has the abstract name `name`, as seen from the network namespace of `socket`.

@@ -103,7 +103,7 @@ struct DaemonArgs {
     #[command(flatten)]
     sources: ConfigSources,
     /// Microseconds to poll for frames after the last one, before sleeping
-    #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    #[arg(long, value_name = "MICROSECONDS", allow_negative_numbers = true, value_parser = microseconds)]
     spin: Option<u64>,
     /// Whether the kernel forwards what it can by itself [default: as the settings say, else auto]
     #[arg(long, value_name = "WHEN")]
@@ -189,4 +189,9 @@ fn log_to_standard_error() {
     let log = tracing_subscriber::fmt().with_writer(writer).with_target(false);
     let log = log.with_ansi(terminal);
     if terminal { log.init() } else { log.without_time().init() }
+}
+
+fn microseconds(text: &str) -> Result<u64, &'static str> {
+    let number = text.parse().ok().filter(|number| *number <= 1_000_000);
+    number.ok_or("expected a whole number from 0 to 1000000")
 }

@@ -74,10 +74,19 @@ impl SourceMismatch {
         let file = table.file.path().display();
         let expected = match table.routes.lookup(node) {
             Route::Local => {
-                return format!(
-                    "frames of node {title} come from {from}{place}, and this is that node: \
-                     two machines have its number; give each its own"
-                );
+                let sender = neighbour_at(table, &from.to_string());
+                let cause = match sender {
+                    Some(sender) => format!(
+                        "which is node {sender}'s, and this is that node: routes make a loop \
+                         (`prp hosts check --all DIR`), or two machines have its number; mend the \
+                         routes, or give each machine its own number"
+                    ),
+                    None => {
+                        "and this is that node: two machines have its number; give each its own"
+                            .to_owned()
+                    }
+                };
+                return format!("frames of node {title} come from {from}{place}, {cause}");
             }
             _ if table.file.hosts().entry(node).is_none() => format!("{file} has no line for it"),
             Route::NoRoute(_) => format!("{file} has no route to it"),
@@ -93,6 +102,13 @@ impl SourceMismatch {
              there{end} (`prp hosts check --all DIR` compares files)"
         )
     }
+}
+
+/// Returns the neighbour that has `address`.
+fn neighbour_at(table: &Table, address: &str) -> Option<u16> {
+    let nodes = table.file.hosts().nodes();
+    let hops = nodes.flat_map(|node| table.hops(node));
+    hops.filter(|hop| hop.mac == address).map(|hop| hop.node).next()
 }
 
 /// A hop to `node` as its frames should come by `device`.

@@ -11,7 +11,7 @@ use std::{io, thread};
 
 use clap::{ArgAction, Args};
 
-use prp_node::status;
+use prp_node::{counted, status};
 
 use crate::argument::seconds;
 use crate::exit::{Failure, help};
@@ -97,7 +97,8 @@ pub(crate) fn run(args: &StatArgs) -> Result<(), Failure> {
             if snapshot.processes.is_empty() && snapshot.hidden > 0 {
                 let hidden = snapshot.hidden;
                 notice(format_args!(
-                    "{hidden} processes are hidden from this user: `sudo prp stat` shows them"
+                    "{} hidden from this user: `sudo prp stat` shows them",
+                    counted(hidden, "process")
                 ));
             }
             return Ok(());

@@ -49,7 +49,7 @@ fn describe__has_both_sides() {
     let from = StationAddr::Ethernet(MacAddr([2, 0, 0, 0, 0, 1]));
     for (number, expected) in [
         (1, "node 1 (alpha) come from 02:00:00:00:00:01 at eth0, FILE says 02:00:00:00:00:11;"),
-        (2, "at eth0, and this is that node"),
+        (2, "at eth0, and this is that node: two machines have its number"),
         (3, "FILE says 02:00:00:00:01:03 at eth1;"),
         (4, "FILE says node 1, 02:00:00:00:00:11;"),
         (5, "FILE has no route to it;"),
@@ -58,6 +58,12 @@ fn describe__has_both_sides() {
         let said = said(&table, number, from);
         assert!(said.contains(expected), "{number}: {said}");
     }
+    // What this node has sent to a neighbour comes back.
+    let said = said(&table, 2, StationAddr::Ethernet(MacAddr([2, 0, 0, 0, 0, 0x11])));
+    assert!(
+        said.contains("which is node 1's, and this is that node: routes make a loop"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
+use prp_node::counted;
 use serde::Serialize;
 
 use super::control::Outcome;
@@ -112,7 +113,7 @@ impl BothEnds {
     /// Repeats and what was lost, in words; `None` if there was none.
     pub(super) fn losses_text(&self) -> Option<String> {
         let repeats = self.client.retransmitted + self.server.retransmitted;
-        let repeats = (repeats > 0).then(|| format!("{repeats} segments sent again"));
+        let repeats = (repeats > 0).then(|| format!("{} sent again", counted(repeats, "segment")));
         let drops = |end: &'static str, outcome: &Outcome| {
             let lost = outcome.drops.iter().filter(|(why, _)| !NOT_LOST.contains(&why.as_str()));
             lost.map(|(why, n)| format!("{end} {why} {n}")).collect::<Vec<_>>()
