@@ -32,11 +32,11 @@ pub(super) fn stats(stream: &PrpStream) -> Vec<String> {
     if let Ok(stats) = stream.stats() {
         lines.push(segments_line(&stats));
         lines.push(counters_line("connection", stats.counters()));
-        lines.push(drops_line("connection", &stats.drops));
+        lines.push(drops_line("dropped:", &stats.drops));
     }
     if let Ok(stats) = stream.endpoint_stats() {
         lines.push(counters_line("process", stats.counters()));
-        lines.push(drops_line("process", &stats.drops));
+        lines.push(drops_line("process: dropped", &stats.drops));
     }
     for device in stream.device_stats().unwrap_or_default() {
         lines.push(counters_line(&device.name, device.counters()));
@@ -68,11 +68,11 @@ fn counters_line(owner: &str, counters: impl Iterator<Item = (&'static str, u64)
     format!("{owner}: {}", counters.join(", "))
 }
 
-/// The reasons for which frames of `owner` were dropped.
-fn drops_line(owner: &str, drops: &Drops) -> String {
+/// The reasons for which frames were dropped, after `title`.
+fn drops_line(title: &str, drops: &Drops) -> String {
     let drops: Vec<_> = drops.occurred().map(|(why, n)| format!("{why} {n}")).collect();
     let drops = if drops.is_empty() { "nothing".to_owned() } else { drops.join(", ") };
-    format!("{owner} dropped: {drops}")
+    format!("{title} {drops}")
 }
 
 #[cfg(test)]

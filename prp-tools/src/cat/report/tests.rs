@@ -57,9 +57,9 @@ fn segments_line__has_both_directions() {
 #[test]
 fn drops_line__names_the_drops_that_occurred() {
     let mut drops = Drops::default();
-    assert_eq!(drops_line("process", &drops), "process dropped: nothing");
+    assert_eq!(drops_line("process: dropped", &drops), "process: dropped nothing");
     drops.count(DropReason::Duplicate);
     drops.count(DropReason::BadCrc);
     drops.count(DropReason::Duplicate);
-    assert_eq!(drops_line("process", &drops), "process dropped: bad_crc 1, duplicate 2");
+    assert_eq!(drops_line("process: dropped", &drops), "process: dropped bad_crc 1, duplicate 2");
 }
