@@ -1,6 +1,7 @@
 //! Finds std's own tests of `TcpStream` and `TcpListener` and adapts them to PRP, for
-//! tests/std_tcp.rs. The project has no copy of them: it reads them from Debian's package rust-src,
-//! from rustup's component of that name, or from the path in `RUST_STD_TCP_TESTS`.
+//! tests/std_tcp.rs; their names go to tests/c_programs.rs. The project has no copy of them: it
+//! reads them from Debian's package rust-src, from rustup's component of that name, or from the
+//! path in `RUST_STD_TCP_TESTS`.
 
 use std::env;
 use std::ffi::OsStr;
@@ -18,22 +19,25 @@ fn main() {
     // Without the tests nothing uses the modules that stand for std's.
     println!("cargo::rustc-check-cfg=cfg(std_tests)");
     println!("cargo::rerun-if-changed=std_tcp_table.rs");
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("std_tcp.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let found = locate();
-    let text = match &found {
+    let (text, names) = match &found {
         Some(path) => {
             println!("cargo::rerun-if-changed={}", path.display());
             println!("cargo::rustc-cfg=std_tests");
-            adapt(&fs::read_to_string(path).expect("std's tests can be read"), path)
+            let text = fs::read_to_string(path).expect("std's tests can be read");
+            (adapt(&text, path), format!("&{:?}", kept(&test_names(&text)).collect::<Vec<_>>()))
         }
         None => {
             // The file is written when the package is installed. Cargo runs this program again as
             // long as it is missing.
             println!("cargo::rerun-if-changed=/var/lib/dpkg/info/rust-src.list");
-            listing("", &[], &[])
+            (listing("", &[], &[]), "&[]".to_owned())
         }
     };
-    fs::write(out, text).expect("OUT_DIR can be written");
+    for (name, text) in [("std_tcp.rs", text), ("std_tcp_names.rs", names)] {
+        fs::write(out.join(name), text).expect("OUT_DIR can be written");
+    }
 }
 
 fn locate() -> Option<PathBuf> {
@@ -72,15 +76,19 @@ fn adapt(text: &str, path: &Path) -> String {
 }
 
 fn listing(source: &str, names: &[&str], unused: &[&str]) -> String {
-    let is_excluded = |name: &str| EXCLUDED.iter().any(|(excluded, _)| *excluded == name);
-    let kept = names.iter().filter(|name| !is_excluded(name));
-    let tests: String = kept.map(|name| format!("    ({name:?}, {name}),\n")).collect();
+    let tests: String = kept(names).map(|name| format!("    ({name:?}, {name}),\n")).collect();
     format!(
         "pub const SOURCE: &str = {source:?};\n\
          pub const NAMES: &[&str] = &{names:?};\n\
          pub const UNUSED: &[&str] = &{unused:?};\n\
          pub const TESTS: &[(&str, fn())] = &[\n{tests}];\n"
     )
+}
+
+/// The tests that are not left out.
+fn kept<'a>(names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    let is_excluded = |name: &str| EXCLUDED.iter().any(|(excluded, _)| *excluded == name);
+    names.iter().copied().filter(move |name| !is_excluded(name))
 }
 
 /// The test functions, in the order of the text.

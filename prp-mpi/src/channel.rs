@@ -2,20 +2,19 @@
 
 mod burst;
 mod copies;
+mod stream;
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use prp_sock::PrpStream;
-
 use self::burst::Bursts;
 pub use self::copies::Copies;
+pub use self::stream::Stream;
 use crate::matching::MessageId;
 use crate::request::RequestId;
 use crate::sys::memory::Region;
-use crate::sys::shared::SharedEnd;
 use crate::wire::{Header, LONG_HEADER};
 
 /// What is read at a time unless it goes straight into a buffer: what a stream's window holds of
@@ -35,38 +34,6 @@ const MOST_COPIED: usize = 16 << 10;
 
 /// Bytes of these.
 const MOST_COPIED_BYTES: usize = 4 << 20;
-
-/// A stream that carries messages.
-#[derive(Debug)]
-pub enum Stream {
-    /// To a rank on the same node.
-    Local(SharedEnd),
-    /// To a rank on another node.
-    Remote(PrpStream),
-}
-
-impl Stream {
-    fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Local(s) => s.read(buf),
-            Self::Remote(s) => (&*s).read(buf),
-        }
-    }
-
-    fn write(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Self::Local(s) => s.write(bufs),
-            Self::Remote(s) => (&*s).write_vectored(bufs),
-        }
-    }
-
-    fn set_nonblocking(&self) -> io::Result<()> {
-        match self {
-            Self::Local(_) => Ok(()),
-            Self::Remote(s) => s.set_nonblocking(true),
-        }
-    }
-}
 
 /// A message that is being sent.
 #[derive(Debug)]

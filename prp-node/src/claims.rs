@@ -26,6 +26,7 @@ use self::claimed_ports::{ClaimedPorts, PortBlock};
 pub use self::probe::{Addressee, OwnerProbe, UdpOwners};
 pub use self::router_name::RouterUdpName;
 use crate::fork::CloseOnFork;
+use crate::limits::MORE_DESCRIPTORS;
 
 /// How long a process takes to let go of a block of ports that it cannot have: some system calls.
 const LETTING_GO: Duration = Duration::from_millis(1);
@@ -58,10 +59,8 @@ fn explain(error: &io::Error) -> io::Error {
         _ => "a port is claimed by a Unix socket",
     };
     let fix = match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => {
-            "; `ulimit -n 1024`, or LimitNOFILE= of the systemd unit"
-        }
-        _ => "",
+        Some(libc::EMFILE | libc::ENFILE) => format!("; {MORE_DESCRIPTORS}"),
+        _ => String::new(),
     };
     io::Error::new(error.kind(), format!("{what}: {error}{fix}"))
 }

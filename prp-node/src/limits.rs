@@ -19,6 +19,9 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
 pub use crate::sys::limits::NotingAllocator;
 
+/// What gives a process more descriptors.
+pub const MORE_DESCRIPTORS: &str = "`ulimit -n 1024`, or LimitNOFILE= of the systemd unit";
+
 /// Bytes of stack that the main thread has at least: an unoptimised program uses half of it to
 /// parse its command line. Other threads have 2 MiB, whatever the limit.
 const STACK: u64 = 512 << 10;

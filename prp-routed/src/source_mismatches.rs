@@ -106,9 +106,8 @@ impl SourceMismatch {
 
 /// Returns the neighbour that has `address`.
 fn neighbour_at(table: &Table, address: &str) -> Option<u16> {
-    let nodes = table.file.hosts().nodes();
-    let hops = nodes.flat_map(|node| table.hops(node));
-    hops.filter(|hop| hop.mac == address).map(|hop| hop.node).next()
+    let mut hops = table.file.hosts().nodes().flat_map(|node| table.hops(node));
+    hops.find(|hop| hop.mac == address).map(|hop| hop.node)
 }
 
 /// A hop to `node` as its frames should come by `device`.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use nix::libc::{EAFNOSUPPORT, EMFILE, ENFILE};
+use prp_node::limits::MORE_DESCRIPTORS;
 use prp_node::printable_path;
 use prp_routed::check;
 use prp_sock::{ConnError, conn_error};
@@ -187,23 +188,24 @@ pub(crate) fn words(error: &io::Error) -> String {
 }
 
 /// What to do about `error`, where its own words do not say so.
-fn fix(error: &io::Error) -> &'static str {
-    match conn_error(error) {
+fn fix(error: &io::Error) -> String {
+    if [Some(EMFILE), Some(ENFILE)].contains(&error.raw_os_error()) {
+        return format!("; {MORE_DESCRIPTORS}");
+    }
+    let text = match conn_error(error) {
         Some(ConnError::NoCommonPolicy) => "; give both ends the same --reliability",
         Some(ConnError::ClassicPeer) => " (--classic)",
         // That of a node's own port says so itself.
         _ if error.kind() == ErrorKind::AddrInUse && !error.to_string().contains("udp:") => {
             "; another program has this port"
         }
-        _ if [Some(EMFILE), Some(ENFILE)].contains(&error.raw_os_error()) => {
-            "; `ulimit -n 1024`, or LimitNOFILE= of the systemd unit"
-        }
         // The netlink socket says so itself.
         _ if error.raw_os_error() == Some(EAFNOSUPPORT) => {
             "; ports are owned by Unix sockets: allow AF_UNIX (RestrictAddressFamilies= of a systemd unit)"
         }
         _ => "",
-    }
+    };
+    text.to_owned()
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use prp_tests::harness::{Load, Test};
@@ -55,13 +54,6 @@ mod net {
     }
 }
 
-/// Tests without a scene in prp-capi/tests/programs, and the reason. Not all of them are in every
-/// version of std.
-const NOT_IN_C: [(&str, &str); 2] = [
-    ("nodelay", "there is no such option in C: PRP holds no small write back"),
-    ("read_buf", "its buffer is a type of Rust"),
-];
-
 fn main() -> ExitCode {
     if prp::SOURCE.is_empty() {
         println!("SKIPPED: needs std's own tests: apt-get install rust-src (RUST_STD_TCP_TESTS)");
@@ -71,10 +63,7 @@ fn main() -> ExitCode {
     for (name, reason) in EXCLUDED {
         println!("left out: {name}: {reason}");
     }
-    let mut tests = vec![
-        Test::new("table__names_what_is_there", Load::Light, check_table),
-        Test::new("programs_in_c__have_all_scenes", Load::Light, programs_in_c__have_all_scenes),
-    ];
+    let mut tests = vec![Test::new("table__names_what_is_there", Load::Light, check_table)];
     tests.extend(TESTS.iter().map(|(name, body)| Test::new(name, Load::Light, *body)));
     namespace::run_on_pair(&tests, give_names)
 }
@@ -87,19 +76,6 @@ fn check_table() {
     assert_eq!(prp::UNUSED, [""; 0], "words to replace that are not in {}", prp::SOURCE);
     assert_eq!(TESTS.len(), prp::NAMES.len() - EXCLUDED.len());
     assert!(TESTS.len() > 30, "{} tests in {}", TESTS.len(), prp::SOURCE);
-}
-
-/// A scene in C for each test: those that std adds are missed there.
-fn programs_in_c__have_all_scenes() {
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../prp-capi/tests/programs");
-    let text: String = ["std_tcp.c", "std_tcp_threads.c"]
-        .map(|name| std::fs::read_to_string(programs.join(name)).expect("the scenes are there"))
-        .concat();
-    let is_left_out = |name: &str| EXCLUDED.iter().chain(&NOT_IN_C).any(|(of, _)| *of == name);
-    let has = |name: &str| text.contains(&format!("    {{\"{name}\", {name}}},\n"));
-    let missing: Vec<_> =
-        prp::NAMES.iter().filter(|name| !is_left_out(name) && !has(name)).collect();
-    assert!(missing.is_empty(), "no scene in {} for {missing:?}", programs.display());
 }
 
 /// The names of the addresses in std's tests.

@@ -1,5 +1,6 @@
 //! Requests: testing, waiting, starting again, taking back.
 
+mod any;
 mod generalized;
 mod peek;
 
@@ -16,6 +17,7 @@ use super::error::{Class, Failure, Outcome, current_call, fail, length};
 use super::message::{check, put_status, status_of, waiting};
 use crate::object::{Detail, Generalized, Handle, HeldComm, REQUESTS, Req};
 use crate::sys::pointer::{Ptr, Status};
+pub(crate) use any::{testany, testsome, waitany, waitsome};
 use generalized::{callback_outcome, end_step};
 pub(crate) use generalized::{grequest_complete, grequest_start};
 pub(crate) use peek::*;
@@ -354,92 +356,6 @@ fn none_is_active(
 /// Which of the requests that are done are active.
 pub(super) fn active_among(handles: &[Handle], done: &[bool]) -> Vec<usize> {
     (0..handles.len()).filter(|&i| done[i] && !is_inactive(handles[i])).collect()
-}
-
-pub(crate) fn waitany(
-    count: c_int,
-    requests: Ptr<Handle>,
-    index: Ptr<c_int>,
-    status: Ptr<Status>,
-) -> Outcome {
-    let handles = handles_of(count, requests)?;
-    if none_is_active(&handles, index, status)? {
-        return Ok(());
-    }
-    let done = wait_until(&handles, None, |done| done.contains(&true))?;
-    let first = done.iter().position(|d| *d).unwrap_or(0);
-    index.put(first as c_int);
-    complete(requests, first, status)?.map_or(Ok(()), Err)
-}
-
-pub(crate) fn testany(
-    count: c_int,
-    requests: Ptr<Handle>,
-    index: Ptr<c_int>,
-    flag: Ptr<c_int>,
-    status: Ptr<Status>,
-) -> Outcome {
-    let handles = handles_of(count, requests)?;
-    if none_is_active(&handles, index, status)? {
-        flag.put(1);
-        return Ok(());
-    }
-    let first = active_among(&handles, &poll(&handles)?).first().copied();
-    flag.put(first.is_some().into());
-    let Some(first) = first else {
-        index.put(UNDEFINED);
-        return Ok(());
-    };
-    index.put(first as c_int);
-    complete(requests, first, status)?.map_or(Ok(()), Err)
-}
-
-fn some(
-    requests: Ptr<Handle>,
-    handles: &[Handle],
-    done: &[bool],
-    outcount: Ptr<c_int>,
-    indices: Ptr<c_int>,
-    statuses: Ptr<Status>,
-) -> Outcome {
-    let which = active_among(handles, done);
-    outcount.put(which.len() as c_int);
-    for (place, &index) in which.iter().enumerate() {
-        indices.set(place, index as c_int);
-    }
-    complete_some(requests, &which, |i| element(statuses, i))
-}
-
-pub(crate) fn waitsome(
-    count: c_int,
-    requests: Ptr<Handle>,
-    outcount: Ptr<c_int>,
-    indices: Ptr<c_int>,
-    statuses: Ptr<Status>,
-) -> Outcome {
-    let handles = handles_of(count, requests)?;
-    if all_are_inactive(&handles)? {
-        outcount.put(UNDEFINED);
-        return Ok(());
-    }
-    let done = wait_until(&handles, None, |done| done.contains(&true))?;
-    some(requests, &handles, &done, outcount, indices, statuses)
-}
-
-pub(crate) fn testsome(
-    count: c_int,
-    requests: Ptr<Handle>,
-    outcount: Ptr<c_int>,
-    indices: Ptr<c_int>,
-    statuses: Ptr<Status>,
-) -> Outcome {
-    let handles = handles_of(count, requests)?;
-    if all_are_inactive(&handles)? {
-        outcount.put(UNDEFINED);
-        return Ok(());
-    }
-    let done = poll(&handles)?;
-    some(requests, &handles, &done, outcount, indices, statuses)
 }
 
 pub(crate) fn start(request: Ptr<Handle>) -> Outcome {

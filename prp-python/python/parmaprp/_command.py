@@ -22,7 +22,8 @@ def prp(*words: str) -> Any:
     """Returns what `prp WORDS` prints as JSON. PRP_COMMAND names another program than PATH has."""
     program = os.environ.get("PRP_COMMAND") or shutil.which("prp")
     if program is None:
-        raise FileNotFoundError(errno.ENOENT, "no prp command: install it, or name it by PRP_COMMAND", "prp")
+        text = "no prp command: install it, or name it by PRP_COMMAND"
+        raise FileNotFoundError(errno.ENOENT, text, "prp")
     done = subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode != 0:
         text = done.stderr.decode(errors="replace").strip() or f"prp: {done.returncode}"

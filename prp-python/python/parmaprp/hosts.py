@@ -13,6 +13,7 @@ __all__ = ["nodes", "resolve"]
 def nodes(path: str | PathLike[str] | None = None) -> list[dict[str, Any]]:
     """A dict for each node: node, names, mtu and routes.
 
-    A route has metric, and address and device, udp, unix or via. path is that of another prphosts than the one in force.
+    A route has metric, and address and device, udp, unix or via. path is that of another prphosts
+    than the one in force.
     """
     return hosts(path)

@@ -8,6 +8,7 @@ use std::{env, fs};
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
+use prp_node::limits::MORE_DESCRIPTORS;
 
 use super::finding::{Finding, Kind};
 use crate::exit::{Code, Failure};
@@ -54,7 +55,7 @@ pub(super) fn findings(is_unprivileged: bool) -> Vec<Finding> {
 fn of_descriptors(soft: u64) -> Option<Finding> {
     let cause =
         format!("a process may have {soft} descriptors: each port and each device takes some");
-    let fix = "`ulimit -n 1024`, or LimitNOFILE= of the systemd unit";
+    let fix = MORE_DESCRIPTORS;
     if soft < TOO_FEW_DESCRIPTORS {
         return Some(Finding::fault(Kind::Descriptors, cause, fix));
     }
