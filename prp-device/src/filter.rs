@@ -7,10 +7,6 @@ use libc::sock_filter as Instruction;
 use prp_proto::addr::{NodeId, Port};
 use prp_proto::wire::{Control, Flags};
 
-/// Ephemeral ports are passed by the block, so that a new one rarely needs a new filter. Frames for
-/// ports of a block that are not ours are dropped, silently, by the endpoint.
-const BLOCK: u16 = 16;
-
 /// Ranges a filter may have: six instructions each, of the 4096 the kernel allows. More are merged.
 const MAX_RANGES: usize = 600;
 
@@ -60,17 +56,16 @@ pub(super) fn op(code: u16, jt: u8, jf: u8, k: u32) -> Instruction {
 }
 
 impl PortFilter {
-    /// A filter for `ports` of `node`.
+    /// A filter for `ports` of `node`, and no other: a frame too many wakes a thread of a process
+    /// that it is not for.
     pub fn new(node: NodeId, steward: bool, ports: impl Iterator<Item = Port>) -> Self {
-        let mut starts: Vec<u16> = ports.map(|p| p.number() / BLOCK * BLOCK).collect();
-        starts.sort_unstable();
-        starts.dedup();
+        let mut ports: Vec<u16> = ports.map(Port::number).collect();
+        ports.sort_unstable();
         let mut ranges: Vec<(u16, u16)> = Vec::new();
-        for start in starts {
-            let end = start + (BLOCK - 1);
+        for port in ports {
             match ranges.last_mut() {
-                Some(last) if last.1.checked_add(1) == Some(start) => last.1 = end,
-                _ => ranges.push((start, end)),
+                Some(last) if last.1.saturating_add(1) >= port => last.1 = port,
+                _ => ranges.push((port, port)),
             }
         }
         while ranges.len() > MAX_RANGES {
