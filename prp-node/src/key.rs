@@ -100,7 +100,7 @@ impl KeyWatch {
     /// # Errors
     /// As [`read`](Self::read); and there is no private key to those that the node's line has.
     pub fn keyring(&mut self, hosts: &HostsFile, node: NodeId) -> io::Result<Option<Keyring>> {
-        let seen = self.see(hosts, node);
+        let seen = self.see(FileVersion::of(&self.path).ok(), hosts, node);
         let keys = self.read()?.map(|keys| self.prepare(&keys, hosts, node)).transpose()?;
         self.seen = Some(seen);
         Ok(keys)
@@ -118,12 +118,12 @@ impl KeyWatch {
         node: NodeId,
         apply: impl FnOnce(Keyring) -> io::Result<()>,
     ) -> io::Result<()> {
-        match FileVersion::of(&self.path) {
+        let version = match FileVersion::of(&self.path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
             Err(e) => return Err(unreadable(&self.path, &e)),
-            Ok(_) => (),
-        }
-        let seen = self.see(hosts, node);
+            Ok(version) => version,
+        };
+        let seen = self.see(Some(version), hosts, node);
         if self.seen.as_ref().is_some_and(|before| before.is_same(&seen)) {
             return Ok(());
         }
@@ -139,12 +139,11 @@ impl KeyWatch {
         &self.node_path
     }
 
-    /// What there is now.
-    fn see(&self, hosts: &HostsFile, node: NodeId) -> Seen {
-        let version = |path| FileVersion::of(path).ok();
+    /// Returns what there is now, where the key file has the version `key`.
+    fn see(&self, key: Option<FileVersion>, hosts: &HostsFile, node: NodeId) -> Seen {
         let is_needed = node::is_needed(hosts.hosts(), node);
-        let node_key = is_needed.then(|| version(&self.node_path)).flatten();
-        Seen { key: version(&self.path), node_key, hosts: hosts.clone() }
+        let node_key = is_needed.then(|| FileVersion::of(&self.node_path).ok()).flatten();
+        Seen { key, node_key, hosts: hosts.clone() }
     }
 
     fn prepare(&self, keys: &KeyFile, hosts: &HostsFile, node: NodeId) -> io::Result<Keyring> {
