@@ -7,8 +7,16 @@ use serde_json::Value;
 
 /// Licences under which everything may be used together with "MIT OR Apache-2.0", in source and as
 /// a program.
-const LICENSES: &[&str] =
-    &["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "Unicode-3.0", "Unlicense", "Zlib"];
+const LICENSES: &[&str] = &[
+    "MIT",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
 
 /// Where a dependency may come from, as cargo names the registry.
 const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";

@@ -29,8 +29,8 @@
 //! let (header, mut payload) = ([0; 16], *b"hello");
 //! let trailer = at_client.protect(&header, &mut payload).expect("it is the first frame");
 //! assert_ne!(&payload, b"hello");
-//! at_server.open(&header, &mut payload, &trailer)?;
-//! assert_eq!(&payload, b"hello");
+//! let mut text = Vec::new();
+//! assert_eq!(at_server.open(&header, &payload, &trailer, &mut text)?, b"hello");
 //! # Ok::<(), prp_key::Refusal>(())
 //! ```
 #![no_std]

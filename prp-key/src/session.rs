@@ -5,6 +5,7 @@ mod incoming;
 mod outgoing;
 mod replay;
 
+use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt::{self, Debug, Display, Formatter};
 
@@ -122,35 +123,40 @@ impl<C: Cipher> Session<C> {
         }
     }
 
-    /// Checks a frame that has come, and decrypts `payload` in place. `rest` is what follows the
-    /// payload in the frame, with padding. Changes nothing of `payload` and of itself if it refuses
-    /// the frame.
+    /// Checks a frame that has come. Returns what its payload says: in mode sign the payload
+    /// itself, in mode seal `text`, where it is decrypted to. `rest` is what follows the payload in
+    /// the frame, with padding. Changes nothing of itself if it refuses the frame.
     ///
     /// # Errors
     /// Why the frame is to be dropped (SPEC PRP-KEY-14).
     #[inline]
-    pub fn open(
+    pub fn open<'a>(
         &mut self,
         header: &Header,
-        payload: &mut [u8],
+        payload: &'a [u8],
         rest: &[u8],
-    ) -> Result<(), Refusal> {
+        text: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], Refusal> {
         let header = &without_hops(header);
         let (counter, tag) = split(rest)?;
-        let mode = self.mode;
-        self.incoming.open(counter, |cipher, nonce| match mode {
-            Mode::Seal => {
-                let (front, text) = payload.split_at_mut(readable(header, payload.len()));
+        match self.mode {
+            Mode::Seal => self.incoming.open(counter, |cipher, nonce| {
+                let (front, sealed) = payload.split_at(readable(header, payload.len()));
                 let (associated, length) = join(header, front);
-                cipher.open(nonce, &associated[..length], text, tag)
-            }
-            Mode::Off | Mode::Sign => cipher.is_tag(nonce, header, payload, tag),
-        })?;
+                text.resize(payload.len(), 0);
+                let (opened_front, opened) = text.split_at_mut(front.len());
+                opened_front.copy_from_slice(front);
+                cipher.open(nonce, &associated[..length], sealed, opened, tag)
+            })?,
+            Mode::Off | Mode::Sign => self
+                .incoming
+                .open(counter, |cipher, nonce| cipher.is_tag(nonce, header, payload, tag))?,
+        }
         // The leader renews the keys of both directions; the other end follows (PRP-KEY-12).
         if !self.leads {
             self.outgoing.follow(self.incoming.epoch());
         }
-        Ok(())
+        Ok(if self.mode == Mode::Seal { text } else { payload })
     }
 
     /// Protects a frame of mode sign, whose payload stays where it is.

@@ -223,8 +223,28 @@ impl TransmitBatch {
         let header = head.packet_bits().to_be_bytes();
         match session.protect(&header, &mut self.scratch[payload_at..]) {
             Ok(trailer) => {
-                self.scratch.extend_from_slice(&trailer);
-                self.finish(path, Some(conn), at, None, Body::Inline);
+                self.finish(path, Some(conn), at, Some(trailer), Body::Inline);
+            }
+            Err(_exhausted) => self.scratch.truncate(at),
+        }
+    }
+
+    /// Adds a frame of mode sign whose `payload` stays in a send buffer, at `at_offset`. None if the
+    /// counter of `session` has come to its end.
+    pub(crate) fn push_signed_stream(
+        &mut self,
+        path: &Path,
+        conn: ConnHandle,
+        transport: TransportHeader,
+        (at_offset, payload): (u64, &[u8]),
+        session: &mut Session<Aes128Gcm>,
+    ) {
+        let head = path.head(transport);
+        let at = self.start(&head);
+        match session.sign(&head.packet_bits().to_be_bytes(), payload) {
+            Ok(trailer) => {
+                let body = Body::Stream { conn, at: at_offset, len: transport.len };
+                self.finish(path, Some(conn), at, Some(trailer), body);
             }
             Err(_exhausted) => self.scratch.truncate(at),
         }
@@ -242,8 +262,8 @@ impl TransmitBatch {
         let head = path.head(transport);
         let at = self.start(&head);
         self.scratch.extend_from_slice(payload);
-        self.scratch.extend(keyring.sign(&head.packet_bits().to_be_bytes(), payload));
-        self.finish(path, conn, at, None, Body::Inline);
+        let trailer = keyring.sign(&head.packet_bits().to_be_bytes(), payload);
+        self.finish(path, conn, at, Some(trailer), Body::Inline);
     }
 
     /// The pieces of frame `index`, in order; empty ones may be skipped. `stream` finds the payload
@@ -282,18 +302,18 @@ impl TransmitBatch {
 
     /// Ends the frame that begins at `at` with `trailer`, and notes it.
     #[inline]
-    fn finish(
+    fn finish<const N: usize>(
         &mut self,
         path: &Path,
         conn: Option<ConnHandle>,
         at: usize,
-        trailer: Option<[u8; CRC_LEN]>,
+        trailer: Option<[u8; N]>,
         body: Body,
     ) {
         let front = self.scratch.len() - at;
         let tail = trailer.map_or(0, |trailer| {
             self.scratch.extend_from_slice(&trailer);
-            CRC_LEN
+            N
         });
         self.bytes += front + tail + body.len();
         let (at, front, tail) = (at as u32, front as u32, tail as u8);

@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use crate::secret::Secret;
 
 use super::counter::{Counter, WIRE_BYTES};
-use super::outgoing::epoch;
+use super::outgoing::{cipher, following};
 use super::replay::{ReplayWindow, WINDOW};
 
 /// The keys of frames that come, and which have come.
@@ -22,10 +22,10 @@ pub(super) struct Incoming<C> {
     number: u32,
     present: Epoch<C>,
     previous: Option<Box<Epoch<C>>>,
-    /// With the secret of the one that follows it.
+    /// With its secret.
     next: Option<Box<(Epoch<C>, Secret)>>,
-    /// The secret of the next epoch.
-    following: Secret,
+    /// The secret of the present epoch.
+    secret: Secret,
 }
 
 /// The key of an epoch, and which of its frames have come.
@@ -36,9 +36,8 @@ struct Epoch<C> {
 }
 
 impl<C: Cipher> Epoch<C> {
-    fn new(secret: &Secret) -> (Self, Secret) {
-        let (cipher, following) = epoch(secret);
-        (Self { cipher, window: ReplayWindow::new() }, following)
+    fn new(secret: &Secret) -> Self {
+        Self { cipher: cipher(secret), window: ReplayWindow::new() }
     }
 
     /// Checks the frame with `counter` by `is_authentic`, and notes it after that.
@@ -60,8 +59,8 @@ impl<C: Cipher> Epoch<C> {
 
 impl<C: Cipher> Incoming<C> {
     pub(super) fn new(secret: &Secret) -> Self {
-        let (present, following) = Epoch::new(secret);
-        Self { number: 0, present, previous: None, next: None, following }
+        let (present, secret) = (Epoch::new(secret), secret.clone());
+        Self { number: 0, present, previous: None, next: None, secret }
     }
 
     /// Checks the frame with the counter `wire` by `is_authentic`. Nothing that is not authentic
@@ -84,8 +83,10 @@ impl<C: Cipher> Incoming<C> {
             return Ok(());
         }
         // Forged frames have the next key made once.
-        let following = &self.following;
-        let next = self.next.get_or_insert_with(|| Box::new(Epoch::new(following)));
+        let next = self.next.get_or_insert_with(|| {
+            let secret = following(&self.secret);
+            Box::new((Epoch::new(&secret), secret))
+        });
         next.0.open(counter, is_authentic)?;
         self.promote();
         Ok(())
@@ -94,9 +95,9 @@ impl<C: Cipher> Incoming<C> {
     /// Makes the next epoch the present one.
     fn promote(&mut self) {
         let Some(next) = self.next.take() else { return };
-        let (next, following) = *next;
+        let (next, secret) = *next;
         self.previous = Some(Box::new(mem::replace(&mut self.present, next)));
-        self.following = following;
+        self.secret = secret;
         self.number += 1;
     }
 }
@@ -118,7 +119,7 @@ impl<C> core::hash::Hash for Incoming<C> {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
         let previous = self.previous.as_ref().map(|previous| &previous.window);
         (self.number, &self.present.window, previous).hash(state);
-        (self.next.is_some(), self.following.bytes()).hash(state);
+        (self.next.is_some(), self.secret.bytes()).hash(state);
     }
 }
 

@@ -15,15 +15,18 @@ pub(super) struct Outgoing<C> {
     /// Of the next frame.
     next: Counter,
     cipher: C,
-    /// The secret of the next epoch. That of the present one is gone: its frames cannot be read
-    /// from what an end still knows once its cipher is gone too.
-    following: Secret,
+    /// Of the present epoch. Those of epochs before are gone, so their frames cannot be read from
+    /// what an end still knows.
+    secret: Secret,
 }
 
 impl<C: Cipher> Outgoing<C> {
     pub(super) fn new(secret: &Secret) -> Self {
-        let (cipher, following) = epoch(secret);
-        Self { next: Counter { epoch: 0, index: 0 }, cipher, following }
+        Self {
+            next: Counter { epoch: 0, index: 0 },
+            cipher: cipher(secret),
+            secret: secret.clone(),
+        }
     }
 
     /// Takes the next counter, which nobody gets again, and the cipher for it.
@@ -39,8 +42,8 @@ impl<C: Cipher> Outgoing<C> {
     /// Goes on to the epoch `number`, if it is not there.
     pub(super) fn follow(&mut self, number: u32) {
         while self.next.epoch < number {
-            let (cipher, following) = epoch(&self.following);
-            (self.cipher, self.following) = (cipher, following);
+            self.secret = following(&self.secret);
+            self.cipher = cipher(&self.secret);
             self.next = Counter { epoch: self.next.epoch + 1, index: 0 };
         }
     }
@@ -60,7 +63,7 @@ impl<C> Outgoing<C> {
 #[cfg(feature = "testing")]
 impl<C> core::hash::Hash for Outgoing<C> {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        (self.next.epoch, self.next.index, self.following.bytes()).hash(state);
+        (self.next.epoch, self.next.index, self.secret.bytes()).hash(state);
     }
 }
 
@@ -70,10 +73,15 @@ impl<C> Debug for Outgoing<C> {
     }
 }
 
-/// The cipher of the epoch whose secret is `secret`, and the secret of the next one (PRP-KEY-11).
-pub(super) fn epoch<C: Cipher>(secret: &Secret) -> (C, Secret) {
-    let cipher = C::new(&schedule::cipher_key(secret));
-    (cipher, schedule::derive(secret, Purpose::NextEpoch, &[]))
+/// Returns the cipher of the epoch whose secret is `secret` (PRP-KEY-11).
+pub(super) fn cipher<C: Cipher>(secret: &Secret) -> C {
+    C::new(&schedule::cipher_key(secret))
+}
+
+/// Returns the secret of the epoch after the one whose secret is `secret` (PRP-KEY-11). Most
+/// connections end before they need it.
+pub(super) fn following(secret: &Secret) -> Secret {
+    schedule::derive(secret, Purpose::NextEpoch, &[])
 }
 
 #[cfg(test)]

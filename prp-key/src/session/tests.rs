@@ -33,12 +33,9 @@ fn send<C: Cipher>(from: &mut Session<C>, header: Header, payload: &[u8]) -> Fra
 }
 
 fn receive<C: Cipher>(to: &mut Session<C>, frame: &Frame) -> Result<Vec<u8>, Refusal> {
-    let mut payload = frame.payload.clone();
-    let done = to.open(&frame.header, &mut payload, &frame.trailer);
-    if done.is_err() {
-        assert_eq!(payload, frame.payload, "what is refused stays as it was");
-    }
-    done.map(|()| payload)
+    let mut text = Vec::new();
+    let opened = to.open(&frame.header, &frame.payload, &frame.trailer, &mut text);
+    opened.map(<[u8]>::to_vec)
 }
 
 #[test]
@@ -235,10 +232,12 @@ impl Cipher for Noting {
         &self,
         nonce: &[u8; CIPHER_NONCE_BYTES],
         associated: &[u8],
+        sealed: &[u8],
         text: &mut [u8],
         tag: &Tag,
     ) -> bool {
-        self.sum(nonce, associated, text) == *tag
+        text.copy_from_slice(sealed);
+        self.sum(nonce, associated, sealed) == *tag
     }
 
     fn is_tag(

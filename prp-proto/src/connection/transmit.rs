@@ -1,5 +1,7 @@
 //! Data going out, and every other frame a connection sends (SPEC PRP-SEG-1 to 3).
 
+use prp_key::Mode;
+
 use super::next_to_send::{Blocker, NextSend};
 use super::{Connection, Protection};
 use crate::buffer::Span;
@@ -217,7 +219,14 @@ impl Connection {
             keyed.session()
         }) {
             let pieces = self.send.buf.slices(segment.at, segment.len, lent);
-            batch.push_protected(&self.path, self.handle, header, pieces, session);
+            // A tag is over one piece, and a datagram is one.
+            let stays = session.mode() == Mode::Sign && !self.path.to.is_udp();
+            if stays && pieces[1].is_empty() {
+                let stream = (segment.at, pieces[0]);
+                batch.push_signed_stream(&self.path, self.handle, header, stream, session);
+            } else {
+                batch.push_protected(&self.path, self.handle, header, pieces, session);
+            }
             return self.note_releasable(segment);
         }
         let crc = self.crc_out();

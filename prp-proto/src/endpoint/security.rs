@@ -50,9 +50,9 @@ impl Security {
 enum Checked {
     /// It is to be heard as without a key.
     AsItIs,
-    /// The cluster's key vouches for it.
+    /// A key vouches for it, and its payload can be read.
     Signed,
-    /// Its connection's keys do, and its text is known.
+    /// A key vouches for it, and its payload was decrypted.
     Opened,
 }
 
@@ -289,10 +289,12 @@ impl Endpoint {
         let Some(session) = protection.session().filter(|_| !is_answer) else {
             return Ok(Checked::AsItIs);
         };
-        text.clear();
-        text.extend_from_slice(frame.payload);
-        match session.open(frame.packet_header(), text, frame.rest()) {
-            Ok(()) => Ok(Checked::Opened),
+        let opened = match session.mode() {
+            Mode::Seal => Checked::Opened,
+            Mode::Off | Mode::Sign => Checked::Signed,
+        };
+        match session.open(frame.packet_header(), frame.payload, frame.rest(), text) {
+            Ok(_) => Ok(opened),
             Err(why) => Err(note(Some(conn), why.into())),
         }
     }
