@@ -20,7 +20,6 @@ use prp_device::{FrameHook, FrameProgram, SharedWords, device_of_socket};
 use prp_proto::addr::DeviceId;
 use prp_proto::forward::Forwarder;
 use prp_proto::wire::ETHERNET_LEN;
-use serde::Deserialize;
 use tracing::{info, warn};
 
 use crate::link::Link;
@@ -31,8 +30,7 @@ pub use table::DeviceCounts;
 use table::{Exit, SharedTable, half};
 
 /// Whether the kernel is to forward what it can.
-#[derive(Copy, Clone, Debug, Default, Eq, PartialEq, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Copy, Clone, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum KernelForwarding {
     /// Where it may and can.
     #[default]

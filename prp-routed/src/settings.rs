@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::ValueEnum;
 use prp_node::HostsFile;
 use prp_proto::addr::NodeId;
 use serde::{Deserialize, Deserializer};
@@ -91,29 +92,56 @@ impl std::error::Error for SettingsError {}
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
+    #[serde(default, deserialize_with = "hosts")]
     hosts: Option<PathBuf>,
     #[serde(default, deserialize_with = "node")]
     node: Option<NodeId>,
-    #[serde(default, deserialize_with = "whole_number")]
+    #[serde(default, deserialize_with = "spin")]
     spin_us: Option<u64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "kernel_forwarding")]
     kernel_forwarding: KernelForwarding,
     #[serde(default, deserialize_with = "address")]
     metrics: Option<SocketAddr>,
+    #[serde(default, deserialize_with = "user")]
     user: Option<String>,
     #[serde(default)]
     liveness: LivenessText,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table: a line [liveness], and its settings below")]
 struct LivenessText {
-    #[serde(default, deserialize_with = "whole_number")]
+    #[serde(default, deserialize_with = "interval")]
     interval_ms: Option<u64>,
-    #[serde(default, deserialize_with = "whole_number")]
-    multiplier: Option<u64>,
-    #[serde(default, deserialize_with = "whole_number")]
+    #[serde(default, deserialize_with = "multiplier")]
+    multiplier: Option<u8>,
+    #[serde(default, deserialize_with = "hold")]
     hold_ms: Option<u64>,
+}
+
+/// Reads the path of prphosts.
+fn hosts<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
+    words(value, "a path in quotes, such as \"/etc/prphosts\"").map(|path| Some(path.into()))
+}
+
+/// Reads the name of a user.
+fn user<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    words(value, "the name of a user in quotes, such as \"prp-routed\"").map(Some)
+}
+
+/// Reads a text that is not empty.
+fn words<'de, D: Deserializer<'de>>(value: D, expected: &str) -> Result<String, D::Error> {
+    match toml::Value::deserialize(value)? {
+        toml::Value::String(text) if !text.is_empty() => Ok(text),
+        value => Err(unexpected(expected, &value)),
+    }
+}
+
+/// Reads whether the kernel is to forward.
+fn kernel_forwarding<'de, D: Deserializer<'de>>(value: D) -> Result<KernelForwarding, D::Error> {
+    let value = toml::Value::deserialize(value)?;
+    let wanted = value.as_str().and_then(|text| KernelForwarding::from_str(text, false).ok());
+    wanted.ok_or_else(|| unexpected("\"auto\", \"off\" or \"required\"", &value))
 }
 
 /// Reads a node number.
@@ -121,41 +149,71 @@ fn node<'de, D: Deserializer<'de>>(value: D) -> Result<Option<NodeId>, D::Error>
     let value = toml::Value::deserialize(value)?;
     let number = value.as_integer().and_then(|number| u16::try_from(number).ok());
     let node = number.and_then(NodeId::new);
-    node.map(Some).ok_or_else(|| unexpected("expected a node number, 1 to 65534", &value))
+    node.map(Some).ok_or_else(|| unexpected("a node number, 1 to 65534", &value))
 }
 
 /// Reads an address and port.
 fn address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr>, D::Error> {
     let value = toml::Value::deserialize(value)?;
     let address = value.as_str().and_then(|text| parse_address(text).ok());
-    address.map(Some).ok_or_else(|| unexpected(EXPECTED_ADDRESS, &value))
+    address.map(Some).ok_or_else(|| unexpected(ADDRESS, &value))
 }
 
-/// Reads a number of something.
-fn whole_number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+/// Reads how long to poll, in microseconds.
+fn spin<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    let most = MAX_SPIN.as_micros() as u64;
+    whole_number(value, &format!("0 to {most}"), |spin| spin <= most)
+}
+
+/// Reads the time from one probe to the next.
+fn interval<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    let range = LEAST_INTERVAL..=MOST_INTERVAL;
+    let expected = format!("{LEAST_INTERVAL} to {MOST_INTERVAL}, or 0 for no probes");
+    whole_number(value, &expected, |ms| ms == 0 || range.contains(&ms))
+}
+
+/// Reads how many probes are missed.
+fn multiplier<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u8>, D::Error> {
+    let number = whole_number(value, "2 to 50", |n| (2..=50).contains(&n))?;
+    Ok(number.map(|n| n as u8))
+}
+
+/// Reads how long a neighbour has to be there again.
+fn hold<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    whole_number(value, &format!("0 to {MOST_INTERVAL}"), |ms| ms <= MOST_INTERVAL)
+}
+
+/// Reads a number that `is_right`; `expected` has which ones are.
+fn whole_number<'de, D: Deserializer<'de>>(
+    value: D,
+    expected: &str,
+    is_right: impl Fn(u64) -> bool,
+) -> Result<Option<u64>, D::Error> {
     let value = toml::Value::deserialize(value)?;
     let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
-    number.map(Some).ok_or_else(|| unexpected("expected a whole number", &value))
+    let number = number.filter(|number| is_right(*number));
+    let error = || unexpected(&format!("a whole number, {expected}"), &value);
+    number.map(Some).ok_or_else(error)
 }
 
 /// That there is `found` where something else was `expected`.
 fn unexpected<E: serde::de::Error>(expected: &str, found: &toml::Value) -> E {
     E::custom(match found {
-        toml::Value::String(text) => format!("{expected}, found {text:?}"),
-        toml::Value::Integer(number) => format!("{expected}, found {number}"),
-        other => format!("{expected}, found a value of type {}", other.type_str()),
+        toml::Value::String(text) => format!("expected {expected}, found {text:?}"),
+        toml::Value::Integer(number) => format!("expected {expected}, found {number}"),
+        other => format!("expected {expected}, found a value of type {}", other.type_str()),
     })
 }
 
 /// What an address and port look like.
-const EXPECTED_ADDRESS: &str = "expected ADDRESS:PORT, such as 127.0.0.1:9470 or [::1]:9470";
+const ADDRESS: &str = "ADDRESS:PORT, such as 127.0.0.1:9470 or [::1]:9470";
 
 /// Reads an address and port of a command line.
 ///
 /// # Errors
 /// What is expected.
-pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse().map_err(|_| EXPECTED_ADDRESS)
+pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("expected {ADDRESS}"))
 }
 
 impl Settings {
@@ -189,11 +247,10 @@ impl Settings {
     /// # Errors
     /// What is wrong with it, and where.
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
-        let text: Text = toml::from_str(text).map_err(|e| SettingsError::of(text, &e))?;
-        Self::of(text).map_err(|what| SettingsError { place: None, what })
+        toml::from_str(text).map(Self::of).map_err(|e| SettingsError::of(text, &e))
     }
 
-    fn of(text: Text) -> Result<Self, String> {
+    fn of(text: Text) -> Self {
         let mut settings = Self::default();
         if let Some(hosts) = text.hosts {
             settings.hosts = hosts;
@@ -201,15 +258,12 @@ impl Settings {
         settings.node = text.node;
         if let Some(spin) = text.spin_us {
             settings.spin = Duration::from_micros(spin);
-            if settings.spin > MAX_SPIN {
-                return Err(format!("spin_us = {spin}: at most {}", MAX_SPIN.as_micros()));
-            }
         }
         settings.kernel_forwarding = text.kernel_forwarding;
-        settings.liveness = liveness(&text.liveness)?;
+        settings.liveness = liveness(&text.liveness);
         settings.metrics = text.metrics;
         settings.user = text.user;
-        Ok(settings)
+        settings
     }
 }
 
@@ -220,37 +274,19 @@ const LEAST_INTERVAL: u64 = 10;
 /// Probes are at most so far apart.
 const MOST_INTERVAL: u64 = 60_000;
 
-fn liveness(text: &LivenessText) -> Result<LivenessSettings, String> {
+fn liveness(text: &LivenessText) -> LivenessSettings {
     let mut liveness = LivenessSettings::default();
-    let mut probes = liveness.probes.ok_or("the defaults have probes")?;
-    match text.interval_ms {
-        Some(0) => return Ok(LivenessSettings { probes: None, hold: hold(text)? }),
-        Some(ms) if (LEAST_INTERVAL..=MOST_INTERVAL).contains(&ms) => {
-            probes.interval = Duration::from_millis(ms);
-        }
-        Some(ms) => {
-            return Err(format!(
-                "liveness.interval_ms = {ms}: {LEAST_INTERVAL} to {MOST_INTERVAL}, or 0 for no probes"
-            ));
-        }
-        None => {}
+    if let Some(ms) = text.hold_ms {
+        liveness.hold = Duration::from_millis(ms);
     }
-    match text.multiplier {
-        Some(n @ 2..=50) => probes.multiplier = n as u8,
-        Some(n) => return Err(format!("liveness.multiplier = {n}: 2 to 50")),
-        None => {}
+    if text.interval_ms == Some(0) {
+        liveness.probes = None;
     }
-    liveness.probes = Some(probes);
-    liveness.hold = hold(text)?;
-    Ok(liveness)
-}
-
-fn hold(text: &LivenessText) -> Result<Duration, String> {
-    match text.hold_ms {
-        None => Ok(LivenessSettings::default().hold),
-        Some(ms) if ms <= MOST_INTERVAL => Ok(Duration::from_millis(ms)),
-        Some(ms) => Err(format!("liveness.hold_ms = {ms}: at most {MOST_INTERVAL}")),
+    if let Some(probes) = &mut liveness.probes {
+        probes.interval = text.interval_ms.map_or(probes.interval, Duration::from_millis);
+        probes.multiplier = text.multiplier.unwrap_or(probes.multiplier);
     }
+    liveness
 }
 
 #[cfg(test)]
@@ -285,16 +321,21 @@ mod tests {
             ("node = 65535", "1 to 65534, found 65535"),
             ("node = 'a'", "expected a node number"),
             ("node = -1", "expected a node number"),
-            ("hosts = 7", "expected path"),
-            ("spin_us = 'x'", ":1:11: expected a whole number, found \"x\""),
-            ("spin_us = -1", "expected a whole number, found -1"),
-            ("[liveness]\nmultiplier = 2.5", "expected a whole number"),
-            ("spin_us = 1000001", "at most"),
+            ("\nhosts = 7", ":2:9: expected a path in quotes, such as \"/etc/prphosts\", found 7"),
+            ("hosts = ''", ":1:9: expected a path"),
+            ("user = true", ":1:8: expected the name of a user"),
+            ("kernel_forwarding = 7", ":1:21: expected \"auto\", \"off\" or \"required\", found 7"),
+            ("kernel_forwarding = 'of'", "found \"of\""),
+            ("liveness = 7", "expected a table: a line [liveness]"),
+            ("spin_us = 'x'", ":1:11: expected a whole number, 0 to 1000000, found \"x\""),
+            ("spin_us = -1", "0 to 1000000, found -1"),
+            ("[liveness]\nmultiplier = 2.5", "expected a whole number, 2 to 50"),
+            ("spin_us = 1000001", ":1:11: expected a whole number, 0 to 1000000"),
             ("metrics = '9470'", "expected ADDRESS:PORT"),
             ("metrics = 9470", "expected ADDRESS:PORT"),
-            ("[liveness]\ninterval_ms = 5", "10 to 60000"),
-            ("[liveness]\nmultiplier = 1", "2 to 50"),
-            ("[liveness]\nhold_ms = 60001", "at most"),
+            ("[liveness]\ninterval_ms = 5", ":2:15: expected a whole number, 10 to 60000, or 0"),
+            ("[liveness]\nmultiplier = 1", ":2:14: expected a whole number, 2 to 50"),
+            ("[liveness]\nhold_ms = 60001", ":2:11: expected a whole number, 0 to 60000"),
         ] {
             let message = Settings::parse(text).unwrap_err().to_string();
             assert!(message.contains(word), "{text}: {message}");
