@@ -14,6 +14,7 @@ use crate::netlink::{self, BUFFER, NETWORK, attribute, messages, text, u32_at};
 
 // From linux/rtnetlink.h, linux/if_link.h and linux/if.h.
 const GROUP_LINK: u32 = 1;
+const GROUP_IP6_ADDRESS: u32 = 0x100;
 const NEW_LINK: u16 = 16;
 const DEL_LINK: u16 = 17;
 const GET_LINK: u16 = 18;
@@ -62,7 +63,20 @@ impl LinkStates {
     /// # Errors
     /// The kernel gives no such socket.
     pub fn watch() -> io::Result<Self> {
-        let socket = netlink::open(NETWORK, GROUP_LINK, SockFlag::SOCK_NONBLOCK)?;
+        Self::of_groups(GROUP_LINK)
+    }
+
+    /// As [`watch`](Self::watch), with news of IPv6 addresses, too: the kernel finds machines that
+    /// have one in common.
+    ///
+    /// # Errors
+    /// As [`watch`](Self::watch).
+    pub fn watch_with_addresses() -> io::Result<Self> {
+        Self::of_groups(GROUP_LINK | GROUP_IP6_ADDRESS)
+    }
+
+    fn of_groups(groups: u32) -> io::Result<Self> {
+        let socket = netlink::open(NETWORK, groups, SockFlag::SOCK_NONBLOCK)?;
         let mut link_states = Self { socket, devices: HashMap::new(), buffer: vec![0; BUFFER] };
         link_states.ask()?;
         link_states.read()?;

@@ -9,7 +9,7 @@ use std::path::Path;
 use nix::unistd::{AccessFlags, access};
 use prp_device::{DeviceState, device_states, list_interfaces};
 use prp_node::Explanation;
-use prp_proto::addr::NodeId;
+use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::hosts::{Entry, HopTarget, Hosts, interface_name};
 
 use super::{Finding, MAX_NOTES};
@@ -21,6 +21,8 @@ const TAKE_FRAMES_OF_PORTS: [&str; 4] = ["bridge", "bond", "openvswitch", "team"
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) devices: Vec<DeviceState>,
+    /// The kernel's table of IPv6 addresses.
+    ip6_addresses: String,
 }
 
 /// What is wrong with a device that prphosts names.
@@ -38,7 +40,7 @@ enum Severity {
     Passing,
     /// Nothing goes by this device, and other devices may do.
     Unusable,
-    /// prphosts means another device.
+    /// prphosts means another device, or another machine has this one's address.
     Mistaken,
 }
 
@@ -103,7 +105,9 @@ impl Machine {
     /// # Errors
     /// As [`device_states`].
     pub(super) fn of_devices() -> io::Result<Self> {
-        Ok(Self { devices: device_states()? })
+        // Without IPv6 there is none.
+        let ip6_addresses = fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+        Ok(Self { devices: device_states()?, ip6_addresses })
     }
 
     /// What this machine, which is node `own`, lacks of `hosts`, which is at `path`.
@@ -194,10 +198,21 @@ impl Machine {
                 severity: Severity::Unusable,
             });
         }
-        (!device.link_up).then(|| DeviceProblem {
-            what: format!("device {name} has no link"),
-            fix: "plug the cable in, or set the other end up".into(),
-            severity: Severity::Passing,
+        if !device.link_up {
+            return Some(DeviceProblem {
+                what: format!("device {name} has no link"),
+                fix: "plug the cable in, or set the other end up".into(),
+                severity: Severity::Passing,
+            });
+        }
+        is_address_taken(&self.ip6_addresses, name, device.mac).then(|| DeviceProblem {
+            what: format!(
+                "device {name} has the hardware address {}, and so has another machine of its \
+                 segment, by IPv6's duplicate address detection",
+                device.mac
+            ),
+            fix: "give one of them another address; a cloned machine has the other's".into(),
+            severity: Severity::Mistaken,
         })
     }
 
@@ -297,6 +312,23 @@ impl Machine {
     }
 }
 
+/// Whether the kernel has found, by its `table` of IPv6 addresses (`if_inet6`), that another machine
+/// has the address that follows from the hardware address of the device called `name` (RFC 4862,
+/// 5.4). The machine that comes later finds it.
+fn is_address_taken(table: &str, name: &str, mac: MacAddr) -> bool {
+    /// `IFA_F_DADFAILED`.
+    const IS_TAKEN: u8 = 0x08;
+    let MacAddr([a, b, c, d, e, f]) = mac;
+    // The universal bit is the other way round (RFC 4291, appendix A).
+    let own = format!("fe80000000000000{:02x}{b:02x}{c:02x}fffe{d:02x}{e:02x}{f:02x}", a ^ 0x02);
+    table.lines().any(|line| {
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        let [address, _, _, _, flags, device] = words[..] else { return false };
+        let is_taken = u8::from_str_radix(flags, 16).is_ok_and(|flags| flags & IS_TAKEN != 0);
+        address == own && device == name && is_taken
+    })
+}
+
 /// What keeps processes of node `own` from making their Unix sockets.
 fn folder_trouble(hosts: &Hosts, own: NodeId) -> Option<DeviceProblem> {
     let folder = hosts.unix_folder().filter(|_| hosts.is_on_unix(own))?;
@@ -319,192 +351,4 @@ fn folder_trouble(hosts: &Hosts, own: NodeId) -> Option<DeviceProblem> {
 }
 
 #[cfg(test)]
-mod tests {
-    use prp_proto::addr::MacAddr;
-
-    use super::*;
-
-    const TEXT: &str = "self 1\n1 02:00:00:00:00:01 eth0\n2 02:00:00:00:00:02 eth0\n";
-
-    fn device(name: &str, index: u32) -> DeviceState {
-        DeviceState {
-            name: name.into(),
-            index,
-            mac: MacAddr([2, 0, 0, 0, 0, index as u8]),
-            up: true,
-            link_up: true,
-            ..DeviceState::default()
-        }
-    }
-
-    /// Faults, and notes.
-    fn findings_of(devices: &[DeviceState], text: &str) -> (Vec<String>, Vec<String>) {
-        let hosts = Hosts::parse(text.as_bytes()).expect("no mistake");
-        let machine = Machine { devices: devices.to_vec() };
-        let found = machine.findings(Path::new("h"), &hosts, NodeId::MIN);
-        let words = |all: &[Finding]| all.iter().map(ToString::to_string).collect();
-        (words(&found.faults), words(&found.notes))
-    }
-
-    fn none() -> (Vec<String>, Vec<String>) {
-        (Vec::new(), Vec::new())
-    }
-
-    #[test]
-    fn findings__none_on_a_machine_as_it_should_be() {
-        assert_eq!(findings_of(&[device("eth0", 1), device("eth1", 2)], TEXT), none());
-        // The device that a port belongs to takes the frames.
-        let vrf = DeviceState { kind: Some("vrf".into()), ..device("red", 9) };
-        let eth0 = DeviceState { master: Some(9), ..device("eth0", 1) };
-        assert_eq!(findings_of(&[vrf, eth0], TEXT), none());
-    }
-
-    #[test]
-    fn findings__the_folder_of_unix_sockets() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().display().to_string();
-        let text = format!("self 1\n1 unix:{path}\n2 unix:{path}\n");
-        assert_eq!(findings_of(&[], &text), none());
-        drop(folder);
-        let (faults, notes) = findings_of(&[], &text);
-        assert_eq!((faults.len(), notes.len()), (1, 0), "{faults:?} {notes:?}");
-        assert!(faults[0].starts_with(&format!("h: folder {path} of Unix sockets: No such file")));
-        // The node is reached by another next hop, too; and where it has no such address, it needs
-        // none.
-        let text = format!("self 1\n1 udp:10.0.0.1, unix:{path}\n2 unix:{path}\n");
-        let (faults, notes) = findings_of(&[], &text);
-        assert_eq!((faults.len(), notes.len()), (0, 1), "{faults:?} {notes:?}");
-        let text = format!("self 1\n1 udp:10.0.0.1\n2 unix:{path}\n");
-        assert_eq!(findings_of(&[], &text), none());
-    }
-
-    #[test]
-    fn findings__the_only_device_is_not_there_or_down() {
-        let lo = DeviceState { loopback: true, ..device("lo", 9) };
-        let absent = "h: this machine has no device eth0; devices here: eth1; the device in a line \
-                      is this machine's, by which it reaches that node, and not the node's own; if \
-                      eth0 is the node's name, a device has to be in front of it";
-        assert_eq!(
-            findings_of(&[lo.clone(), device("eth1", 2)], TEXT),
-            (vec![absent.into()], vec![])
-        );
-        let (faults, _) = findings_of(&[lo], TEXT);
-        assert!(faults[0].contains("there is none but the loopback device"), "{faults:?}");
-        let down = DeviceState { up: false, link_up: false, ..device("eth0", 1) };
-        let (faults, notes) = findings_of(std::slice::from_ref(&down), TEXT);
-        assert_eq!(faults, ["h: device eth0 is down; `ip link set eth0 up`"]);
-        assert!(notes.is_empty());
-        // Another device may do.
-        let text = &TEXT.replace("02 eth0", "02 eth1");
-        let (faults, notes) = findings_of(&[down, device("eth1", 2)], text);
-        assert_eq!((faults.len(), notes.len()), (0, 1), "{faults:?} {notes:?}");
-        assert!(findings_of(&[device("eth1", 2)], text).0.is_empty());
-    }
-
-    /// One file for two machines, whose devices have different names.
-    #[test]
-    fn findings__no_device_here_leads_to_another_node() {
-        let text = "self 1\n1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 enp3s0 beta\n";
-        let (faults, notes) = findings_of(&[device("eth0", 1)], text);
-        assert_eq!(
-            (faults, notes),
-            (
-                vec![
-                    "h: this machine has no device enp3s0; devices here: eth0; the device in a line is \
-                     this machine's, by which it reaches that node, and not the node's own"
-                        .to_owned()
-                ],
-                vec![]
-            )
-        );
-        // Expect: a note where another node is reached.
-        for other in ["3 02:00:00:00:00:03 eth0 gamma", "3 udp:10.0.0.3 gamma"] {
-            let (faults, notes) = findings_of(&[device("eth0", 1)], &format!("{text}{other}\n"));
-            assert!(faults.is_empty(), "{faults:?}");
-            assert!(notes[0].ends_with("; next hops by it hold once it is there"), "{notes:?}");
-        }
-        // A next hop by a router leads out only where the router is reached.
-        let (faults, _) = findings_of(&[device("eth0", 1)], &format!("{text}3 via 2\n"));
-        assert_eq!(faults.len(), 1, "{faults:?}");
-    }
-
-    #[test]
-    fn findings__an_absent_device_whose_address_another_has() {
-        let text = TEXT.replace("eth0", "enp3s0");
-        let (faults, _) = findings_of(&[device("eth0", 1)], &text);
-        let expected = "h: this machine has no device enp3s0; write eth0, which has the address of \
-                        this node's line";
-        assert_eq!(faults, [expected]);
-    }
-
-    /// The second column is forgotten in a line: its name counts as its device.
-    #[test]
-    fn findings__a_name_in_the_place_of_the_device() {
-        let text = "self 1\n1 02:00:00:00:00:01 eth0 alpha\n2 02:00:00:00:00:02 beta\n";
-        let (faults, _) = findings_of(&[device("eth0", 1)], text);
-        let hint = "; if beta is the node's name, a device has to be in front of it";
-        assert!(faults[0].contains(hint), "{faults:?}");
-    }
-
-    #[test]
-    fn findings__requests_over_udp_need_the_loopback_device() {
-        let lo = |up| DeviceState { loopback: true, up, ..device("lo", 1) };
-        let text = "self 1\n1 udp:10.0.0.1\n2 udp:10.0.0.2\n";
-        assert_eq!(findings_of(&[lo(true)], text), none());
-        assert_eq!(findings_of(&[lo(false), device("eth0", 1)], TEXT), none());
-        let (faults, notes) = findings_of(&[lo(false)], text);
-        assert!(faults[0].contains("lo is down") && faults[0].contains("`ip link set lo up`"));
-        assert!(notes.is_empty(), "{notes:?}");
-        // The other underlay does without.
-        let text = TEXT.replace("01 eth0", "01 eth0, udp:10.0.0.1 metric 1");
-        let (faults, notes) = findings_of(&[lo(false), device("eth0", 1)], &text);
-        assert!(faults.is_empty() && notes[0].contains("lo is down"), "{faults:?} {notes:?}");
-    }
-
-    #[test]
-    fn findings__without_a_link_is_a_note() {
-        let dark = DeviceState { link_up: false, ..device("eth0", 1) };
-        let (faults, notes) = findings_of(&[dark], TEXT);
-        assert!(faults.is_empty() && notes[0].contains("eth0 has no link"), "{notes:?}");
-    }
-
-    #[test]
-    fn findings__a_port_names_what_takes_its_frames() {
-        for kind in TAKE_FRAMES_OF_PORTS {
-            let br0 = DeviceState { kind: Some(kind.into()), ..device("br0", 9) };
-            let eth0 = DeviceState { master: Some(9), ..device("eth0", 1) };
-            let (faults, _) = findings_of(&[br0, eth0], TEXT);
-            assert_eq!(
-                faults,
-                [format!(
-                    "h: device eth0 is a port of the {kind} br0, which takes its frames; name br0 here, and \
-                     02:00:00:00:00:09 as this node's hardware address everywhere"
-                )]
-            );
-        }
-    }
-
-    #[test]
-    fn findings__an_alternative_name_is_refused_with_the_name() {
-        let eth0 = DeviceState { alternatives: vec!["lan0".into()], ..device("eth0", 1) };
-        let (faults, _) = findings_of(&[eth0], &TEXT.replace("eth0", "lan0"));
-        assert_eq!(faults, ["h: lan0 is an alternative name of device eth0; write eth0"]);
-    }
-
-    #[test]
-    fn findings__the_own_line_has_the_address_of_another_device() {
-        let (faults, _) = findings_of(&[device("eth0", 3), device("eth1", 1)], TEXT);
-        assert_eq!(
-            faults,
-            [
-                "h:2: device eth0 has the hardware address 02:00:00:00:00:03, and not 02:00:00:00:00:01, which is \
-              that of eth1; write the address that eth0 has, here and in the files of others"
-            ]
-        );
-        let (faults, _) = findings_of(&[device("eth0", 3)], TEXT);
-        assert!(faults[0].contains("and not 02:00:00:00:00:01; write"), "{faults:?}");
-        // Its next hops that are no better than others' are not its own (SPEC PRP-ROUTE-0).
-        let text = TEXT.replace("01 eth0\n2", "01 eth0, 02:00:00:00:00:07 eth1 metric 5\n2");
-        assert_eq!(findings_of(&[device("eth0", 1), device("eth1", 2)], &text), none());
-    }
-}
+mod tests;

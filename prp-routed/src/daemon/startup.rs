@@ -15,6 +15,7 @@ use tracing::{info, warn};
 
 use super::Daemon;
 use super::key::KeyFollower;
+use super::latest::LatestReading;
 use super::loader::Loader;
 use crate::clock::Clock;
 use crate::exporter::Exporter;
@@ -93,9 +94,10 @@ impl Daemon {
             settings,
             clock: Clock::start(),
             router: Router::new(forwarder, Vec::new())?,
+            latest: LatestReading::new(&table.file),
             table,
             poll_fds: Vec::new(),
-            link_states: LinkStates::watch()?,
+            link_states: LinkStates::watch_with_addresses()?,
             neighbours,
             rate_meter: RateMeter::default(),
             contention: CpuContention::default(),
@@ -108,8 +110,6 @@ impl Daemon {
             link_news: true,
             troubles: Vec::new(),
             reloads: 0,
-            last_error: None,
-            last_error_fix: None,
         };
         let keyring = daemon.key.read(&daemon.table.file, node);
         daemon.set_keyring(keyring);
