@@ -28,7 +28,7 @@ pub struct HostsFile {
 
 /// What changes when a file does.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct FileVersion {
+pub struct FileVersion {
     inode: u64,
     size: u64,
     modified: (i64, i64),
@@ -112,9 +112,9 @@ impl HostsFile {
         Arc::ptr_eq(&self.hosts, &other.hosts)
     }
 
-    /// Returns whether the file was written after it was read. Not so where it cannot be looked at.
-    pub fn is_outdated(&self) -> bool {
-        FileVersion::of(&self.path).is_ok_and(|version| version != self.version)
+    /// Returns the version that was read.
+    pub fn version(&self) -> FileVersion {
+        self.version
     }
 
     /// An error about this file, with its fix.
@@ -140,7 +140,11 @@ pub fn explain_mistakes(path: &Path, errors: &HostsErrors) -> Vec<Explanation> {
 }
 
 impl FileVersion {
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+    /// Returns that of the file at `path` as it is now.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub fn of(path: &Path) -> io::Result<Self> {
         let meta = std::fs::metadata(path)?;
         Ok(Self {
             inode: meta.ino(),

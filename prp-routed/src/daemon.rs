@@ -4,6 +4,7 @@
 mod answers;
 mod devices;
 mod key;
+mod latest;
 mod loader;
 mod reload;
 mod startup;
@@ -36,6 +37,7 @@ use crate::router::Router;
 use crate::settings::Settings;
 use crate::table::Table;
 use key::KeyFollower;
+use latest::LatestReading;
 use loader::{Loader, ReloadRequest};
 
 /// How often a router that is always busy does everything else.
@@ -70,9 +72,7 @@ pub struct Daemon {
     /// What was last found to keep devices of prphosts from use.
     troubles: Vec<String>,
     reloads: u64,
-    last_error: Option<String>,
-    /// What to do about that, where it says so.
-    last_error_fix: Option<String>,
+    latest: LatestReading,
 }
 
 impl Daemon {
@@ -145,7 +145,7 @@ impl Daemon {
         let names: Vec<_> = self.router.links.iter().map(Link::name).collect();
         let nodes = self.table.file.hosts().len();
         let words = format!("node {} of {nodes}, by {}", self.node(), names.join(" "));
-        match &self.last_error {
+        match self.latest.error() {
             None => words,
             Some(why) => {
                 let first = why.lines().next().unwrap_or_default();
@@ -255,7 +255,7 @@ impl Daemon {
         while let Some(signal) = self.signals.read_signal()? {
             match Signal::try_from(signal.ssi_signo.cast_signed()) {
                 Ok(Signal::SIGHUP) => {
-                    self.request_reload(ReloadRequest { client: None, dry_run: false });
+                    self.request_reload(ReloadRequest::Apply(None));
                 }
                 Ok(Signal::SIGXCPU) => self.take_processor_limit()?,
                 _ => return Ok(true),
@@ -265,8 +265,8 @@ impl Daemon {
             self.link_news = true;
             self.devices_changed();
         }
-        while let Some((table, requests)) = self.loader.take() {
-            self.loaded(table, &requests);
+        while let Some((reading, requests)) = self.loader.take() {
+            self.loaded(reading, &requests);
             // Public keys of nodes are in prphosts.
             self.key.look(&self.table.file);
             self.loader.read_again(&self.settings, &self.table.devices);
@@ -300,7 +300,7 @@ impl Daemon {
     }
 
     fn request_reload(&mut self, request: ReloadRequest) {
-        if !request.dry_run {
+        if let ReloadRequest::Apply(_) = request {
             self.manager.reloading();
             self.key.look(&self.table.file);
         }

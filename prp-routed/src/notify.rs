@@ -43,6 +43,11 @@ impl ServiceManager {
         self.send(&[NotifyState::Ready, NotifyState::Status(words)]);
     }
 
+    /// Its state is in these `words` now.
+    pub fn status(&self, words: &str) {
+        self.send(&[NotifyState::Status(words)]);
+    }
+
     /// It reads its files again; [`Self::ready`] is to follow.
     pub fn reloading(&self) {
         let Ok(now) = NotifyState::monotonic_usec_now() else { return };
@@ -133,6 +138,8 @@ mod tests {
         let (mut manager, socket) = pair(None);
         manager.ready("node 2");
         assert_eq!(received(&socket).as_deref(), Some("READY=1\nSTATUS=node 2\n"));
+        manager.status("node 3");
+        assert_eq!(received(&socket).as_deref(), Some("STATUS=node 3\n"));
         manager.reloading();
         let text = received(&socket).expect("something");
         let time = text.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect("both lines");

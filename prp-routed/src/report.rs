@@ -44,6 +44,13 @@ pub enum Reply {
     Error(String),
 }
 
+impl Reply {
+    /// Returns the answer with this `value`, if it has a form in JSON.
+    pub fn of(value: serde_json::Result<serde_json::Value>) -> Self {
+        value.map_or_else(|e| Self::Error(e.to_string()), Self::Ok)
+    }
+}
+
 /// How it is.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
@@ -63,13 +70,13 @@ pub struct Status {
     pub nodes: usize,
     /// How often it was read again and put in force.
     pub reloads: u64,
-    /// Why the last reading failed, if it did.
+    /// What is wrong with prphosts as it is now, where it is not in force for that.
     pub last_error: Option<String>,
     /// What to do about that, if it is not enough to correct the file and read it again.
     pub last_error_fix: Option<String>,
-    /// What keeps devices that prphosts names, or the cluster's key, from use, whether prphosts was
-    /// written after it was read, whether frames were too large to go on, and where frames come
-    /// from that are dropped since prphosts has their source elsewhere.
+    /// What keeps devices that prphosts names, or the cluster's key, from use, whether prphosts says
+    /// something else by now, whether frames were too large to go on, and where frames come from
+    /// that are dropped since prphosts has their source elsewhere.
     pub troubles: Vec<String>,
     /// The id of the secret of the cluster's key that it signs with, if it has the key.
     pub key_id: Option<u16>,

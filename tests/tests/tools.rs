@@ -359,11 +359,21 @@ fn routed__is_found_whatever_is_wrong_with_prphosts() {
     assert!(code == Some(1) && stderr.contains("stay in force"), "{stderr}");
     let why = status("a mistake that was read")["last_error"].to_string();
     assert!(why.contains(":4:3: expected "), "{why}");
+    // Expect: what is said is of the file as it is now, without another reload.
+    let error = |what| status(what)["last_error"].as_str().map(str::to_owned);
     hosts.replace("7 02:00:00:00:00:07 eth0\n");
-    status("no line of this node");
+    let why = error("no line of this node");
+    assert!(why.as_ref().is_some_and(|why| why.contains("02:00:00:00:00:0")), "{why:?}");
     std::fs::remove_file(hosts.path()).expect("it is there");
-    status("no file");
+    let why = error("no file");
+    assert!(why.as_ref().is_some_and(|why| why.contains("No such file")), "{why:?}");
+    hosts.replace(format!("{good}9 via 2\n"));
+    let other = status("another file");
+    assert!(other["last_error"].is_null(), "{other}");
+    assert!(other["troubles"][0].as_str().is_some_and(|it| it.contains("after it was read")));
     hosts.replace(&good);
+    let same = status("the file in force");
+    assert_eq!((&same["last_error"], &same["troubles"]), (&Value::Null, &serde_json::json!([])));
     let (code, stdout, _) = run_with(&node, &hosts, &["routed", "routes", "--json"]);
     assert_eq!(code, Some(0));
     let routes = json(&stdout);

@@ -21,6 +21,9 @@ impl Daemon {
             Err(why) => return self.service.answer(client, Reply::Error(why)),
         };
         let value = match question {
+            Question::Status if self.latest.is_outdated(&self.settings.hosts) => {
+                return self.request_reload(ReloadRequest::Status(client));
+            }
             Question::Status => serde_json::to_value(self.status(now)),
             Question::Routes => serde_json::to_value(report::routes(&self.table)),
             Question::Neighbours => serde_json::to_value(self.neighbour_lines()),
@@ -35,11 +38,14 @@ impl Daemon {
                     let why = "only root and the daemon's own user may reload".into();
                     return self.service.answer(client, Reply::Error(why));
                 }
-                return self.request_reload(ReloadRequest { client: Some(client), dry_run });
+                return self.request_reload(if dry_run {
+                    ReloadRequest::DryRun(client)
+                } else {
+                    ReloadRequest::Apply(Some(client))
+                });
             }
         };
-        let reply = value.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok);
-        self.service.answer(client, reply);
+        self.service.answer(client, Reply::of(value));
     }
 
     fn neighbour_lines(&self) -> Vec<report::NeighbourLine> {
@@ -67,9 +73,7 @@ impl Daemon {
         let mismatches: Vec<_> = self.router.mismatches.describe(now, &self.table).collect();
         let oversized = report::oversized(self.router.forwarder.stats());
         let of_devices = self.troubles.iter().cloned();
-        // Where the last reading failed, that is said in its place.
-        let is_edited = self.last_error.is_none() && self.table.file.is_outdated();
-        let edited = is_edited.then(|| {
+        let edited = self.latest.differs().then(|| {
             let path = printable_path(self.table.file.path());
             format!(
                 "{path} was written after it was read; `prp routed reload --dry-run` shows what \
@@ -84,7 +88,8 @@ impl Daemon {
             .collect()
     }
 
-    fn status(&mut self, now: Instant) -> report::Status {
+    /// How it is, by what was read of prphosts last.
+    pub(super) fn status(&mut self, now: Instant) -> report::Status {
         let hosts = self.table.file.hosts();
         let node = self.table.routes.local();
         report::Status {
@@ -96,8 +101,8 @@ impl Daemon {
             hosts: self.table.file.path().display().to_string(),
             nodes: hosts.len(),
             reloads: self.reloads,
-            last_error: self.last_error.clone(),
-            last_error_fix: self.last_error_fix.clone(),
+            last_error: self.latest.error().map(str::to_owned),
+            last_error_fix: self.latest.fix().map(str::to_owned),
             troubles: self.troubles(now),
             key_id: self.router.forwarder.keyring().map(Keyring::used_id),
             kernel_forwarding: self.router.kernel.status(),

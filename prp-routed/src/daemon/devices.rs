@@ -31,7 +31,7 @@ impl Daemon {
         };
         if let Some(device) = come {
             info!(device, "has come");
-            self.request_reload(ReloadRequest { client: None, dry_run: false });
+            self.request_reload(ReloadRequest::Apply(None));
         }
         self.warn_of_troubles();
     }

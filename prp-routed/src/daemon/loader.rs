@@ -7,30 +7,41 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use prp_device::Interface;
+use prp_node::hosts::FileVersion;
 
 use crate::control::ClientId;
 use crate::settings::Settings;
 use crate::table::Table;
 
-/// A client or a signal that wants prphosts read again.
+/// Who wants prphosts read again, and what for.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub(super) struct ReloadRequest {
-    /// To be answered; none for a signal.
-    pub(super) client: Option<ClientId>,
-    /// Only to be told what would change.
-    pub(super) dry_run: bool,
+pub(super) enum ReloadRequest {
+    /// To put it in force. There is a client to be answered, or it was a signal or a device.
+    Apply(Option<ClientId>),
+    /// To tell a client what would change.
+    DryRun(ClientId),
+    /// To tell a client how the daemon is.
+    Status(ClientId),
+}
+
+/// What there was in the file.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// None if the file could not be looked at. Where it was written meanwhile it is the one before.
+    pub(super) version: Option<FileVersion>,
+    pub(super) table: io::Result<Table>,
 }
 
 /// A reading and the clients that asked for it.
-pub(super) type Loaded = (io::Result<Table>, Vec<ReloadRequest>);
+pub(super) type Loaded = (Reading, Vec<ReloadRequest>);
 
 /// The thread that reads, when there is one, and the clients that wait for it.
 #[derive(Debug)]
 pub(super) struct Loader {
     /// Rings when there is a result.
     eventfd: Arc<EventFd>,
-    results: Receiver<io::Result<Table>>,
-    sender: Sender<io::Result<Table>>,
+    results: Receiver<Reading>,
+    sender: Sender<Reading>,
     reading: Vec<ReloadRequest>,
     /// Wishes that came while it was being read: the file may have changed since, so it is read
     /// again.
@@ -74,13 +85,14 @@ impl Loader {
         let (sender, eventfd) = (self.sender.clone(), self.eventfd.clone());
         let read = move || {
             // Both fail only when the daemon is gone.
-            let _ = sender.send(Table::load(&settings, &devices));
+            let _ = sender.send(Reading::take(&settings, &devices));
             let _ = eventfd.write(1);
         };
         let thread = std::thread::Builder::new().name("prp-routed-load".into()).spawn(read);
         if let Err(e) = thread {
             let message = format!("no thread to read prphosts (RLIMIT_NPROC, pids.max): {e}");
-            let _ = self.sender.send(Err(io::Error::new(e.kind(), message)));
+            let table = Err(io::Error::new(e.kind(), message));
+            let _ = self.sender.send(Reading { version: None, table });
             let _ = self.eventfd.write(1);
         }
     }
@@ -88,8 +100,8 @@ impl Loader {
     /// What has been read. After dealing with it, [`Self::read_again`].
     pub(super) fn take(&mut self) -> Option<Loaded> {
         let _ = self.eventfd.read();
-        let table = self.results.try_recv().ok()?;
-        Some((table, std::mem::take(&mut self.reading)))
+        let reading = self.results.try_recv().ok()?;
+        Some((reading, std::mem::take(&mut self.reading)))
     }
 
     /// Reads again for those who have come meanwhile.
@@ -97,5 +109,12 @@ impl Loader {
         if self.reading.is_empty() && !self.next.is_empty() {
             self.begin(settings, devices);
         }
+    }
+}
+
+impl Reading {
+    fn take(settings: &Settings, devices: &[Interface]) -> Self {
+        let version = FileVersion::of(&settings.hosts).ok();
+        Self { version, table: Table::load(settings, devices) }
     }
 }

@@ -7,55 +7,84 @@ use nix::errno::Errno;
 use prp_device::{
     Framing, Interface, KernelDevice, PacketDevice, RouterFilter, UdpDevice, Underlay,
 };
-use prp_node::explained::{ExplainedError, Explanation};
+use prp_node::explained::Explanation;
+use prp_node::hosts::FileVersion;
 use prp_proto::device::Device;
 use prp_proto::hosts::UDP_DEVICE;
 use tracing::{info, warn};
 
 use super::Daemon;
-use super::loader::ReloadRequest;
+use super::loader::{Reading, ReloadRequest};
 use crate::link::Link;
 use crate::node_port::RouterNodePort;
 use crate::privilege;
 use crate::report::{Reloaded, Reply};
-use crate::table::Table;
+use crate::table::{Change, Table};
 
 impl Daemon {
     /// prphosts has been read again: puts it in force unless something is wrong with it or all
     /// clients only asked.
-    pub(super) fn loaded(&mut self, table: io::Result<Table>, requests: &[ReloadRequest]) {
+    pub(super) fn loaded(&mut self, reading: Reading, requests: &[ReloadRequest]) {
+        let apply = requests.iter().any(|request| matches!(request, ReloadRequest::Apply(_)));
+        let Reading { version, table } = reading;
         let table = table.map_err(explain_reading).and_then(|table| self.compatible(table));
-        let apply = requests.iter().any(|request| !request.dry_run);
-        let outcome = table.and_then(|table| {
-            let changes = self.table.changes(&table);
-            if apply {
-                self.put_in_force(table)?;
+        let outcome = match table {
+            Ok(table) => self.take(version, table, apply),
+            Err(e) => {
+                self.latest.wrong(version, &e);
+                Err(e)
             }
-            Ok(changes)
-        });
+        };
         match &outcome {
             Ok(changes) if apply => info!(changed = changes.len(), "prphosts read again"),
             Err(e) if apply => warn!("prphosts not put in force: {e}"),
             _ => {}
         }
         if apply {
-            let error = outcome.as_ref().err();
-            self.last_error = error.map(ToString::to_string);
-            let explanations = error.map_or(&[][..], ExplainedError::within);
-            self.last_error_fix = explanations.iter().find_map(|it| it.fix.clone());
             self.manager.ready(&self.summary());
+        } else {
+            self.manager.status(&self.summary());
         }
         for request in requests {
-            let Some(client) = request.client else { continue };
-            let reply = match &outcome {
-                Ok(changes) => {
-                    let report = serde_json::to_value(Reloaded::new(!request.dry_run, changes));
-                    report.map_or_else(|e| Reply::Error(e.to_string()), Reply::Ok)
+            let (client, applied) = match *request {
+                ReloadRequest::Apply(Some(client)) => (client, true),
+                ReloadRequest::Apply(None) => continue,
+                ReloadRequest::DryRun(client) => (client, false),
+                ReloadRequest::Status(client) => {
+                    let status = self.status(self.clock.now());
+                    self.service.answer(client, Reply::of(serde_json::to_value(status)));
+                    continue;
                 }
+            };
+            let reply = match &outcome {
+                Ok(changes) => Reply::of(serde_json::to_value(Reloaded::new(applied, changes))),
                 Err(e) => Reply::Error(format!("{e}\nthe routes so far stay in force")),
             };
             self.service.answer(client, reply);
         }
+    }
+
+    /// Compares `table`, which is right, with the one in force, and puts it in force if it is to be
+    /// applied.
+    fn take(
+        &mut self,
+        version: Option<FileVersion>,
+        table: Table,
+        apply: bool,
+    ) -> io::Result<Vec<Change>> {
+        let changes = self.table.changes(&table);
+        if !apply {
+            self.latest.right(version, table.file.hosts() != self.table.file.hosts());
+            return Ok(changes);
+        }
+        match self.put_in_force(table) {
+            Ok(()) => self.latest.put_in_force(version),
+            Err(e) => {
+                self.latest.refused(version, &e);
+                return Err(e);
+            }
+        }
+        Ok(changes)
     }
 
     /// What cannot change while it runs.
