@@ -1,5 +1,6 @@
 //! The handshake in CREQ and CACK (SPEC PRP-KEY-4 to 8).
 
+mod capture;
 mod offer;
 mod pairs;
 
@@ -19,6 +20,7 @@ use crate::schedule::{self, Purpose};
 use crate::secret::Secret;
 use crate::session::{Header, Session, without_hops};
 
+pub use capture::{check_answer, check_request, names_node_keys};
 use offer::Offer;
 pub use offer::{OPTION_BYTES, OPTION_TYPE};
 pub use pairs::MAX_PAIRS;
@@ -93,30 +95,6 @@ impl Asked {
 #[must_use]
 pub fn wish(block: &[u8]) -> Option<(Mode, u16)> {
     Offer::read(block).ok().map(|(offer, ..)| (offer.mode, offer.key_id))
-}
-
-/// Checks that a member has made the request with this header and block of options; the id of the
-/// secret.
-///
-/// # Errors
-/// No member whose secret is in `keyring` has.
-pub fn check_request(keyring: &Keyring, header: &Header, block: &[u8]) -> Result<u16, Refusal> {
-    read_request(keyring, &without_hops(header), block).map(|(_, key)| key.id)
-}
-
-/// Checks that a member has made the answer with this header and block of options to the request
-/// `asked`, its header and its block; the id of the secret.
-///
-/// # Errors
-/// No member whose secret is in `keyring` has.
-pub fn check_answer(
-    keyring: &Keyring,
-    (asked_header, asked): (&Header, &[u8]),
-    (header, block): (&Header, &[u8]),
-) -> Result<u16, Refusal> {
-    let asked_header = without_hops(asked_header);
-    let (_, key) = read_answer(keyring, (&asked_header, asked), (&without_hops(header), block))?;
-    Ok(key.id)
 }
 
 /// A process that has the cluster's key.

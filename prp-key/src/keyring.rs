@@ -140,8 +140,28 @@ impl Keyring {
             (Some(_), false) => return Err(Refusal::Unsigned),
             (None, true) => return Err(Refusal::UnknownKey),
         };
-        let mut keys = keys.iter().filter(move |key| key.id == id).peekable();
-        if keys.peek().is_some() { Ok(keys) } else { Err(Refusal::UnknownKey) }
+        with_id(keys, id)
+    }
+
+    /// The keys that may vouch for a captured frame with this header, which names the secret `id`,
+    /// and node keys or not.
+    ///
+    /// # Errors
+    /// There is none, or it names node keys and is neither to nor from this node.
+    pub(crate) fn captured(
+        &self,
+        header: &Header,
+        id: u16,
+        with_nodes: bool,
+    ) -> Result<impl Iterator<Item = &ClusterKey>, Refusal> {
+        let ends = [sender(header), receiver(header)];
+        let other = || self.pairs.as_deref()?.other(ends);
+        let keys = if with_nodes {
+            other().and_then(|node| self.of_nodes(node))
+        } else {
+            Some(&*self.keys)
+        };
+        with_id(keys.ok_or(Refusal::UnknownKey)?, id)
     }
 
     /// Returns the trailer of a frame outside connections: a reset, a node block, a probe between
@@ -164,18 +184,54 @@ impl Keyring {
     /// # Errors
     /// Why the frame is to be dropped.
     pub fn check(&self, header: &Header, payload: &[u8], rest: &[u8]) -> Result<u16, Refusal> {
-        let (id, tag) = split(rest)?;
-        let id = u32::from_be_bytes(id);
-        let with_nodes = id & WITH_NODES != 0;
-        let id = u16::try_from(id & !WITH_NODES).map_err(|_| Refusal::UnknownKey)?;
-        let mut keys = self.candidates(sender(header), id, with_nodes)?;
-        let pieces = [&without_hops(header)[..], payload];
-        if keys.any(|key| schedule::is_code(&key.outside, &pieces, tag)) {
-            Ok(id)
-        } else {
-            Err(Refusal::BadTag)
-        }
+        let (id, with_nodes) = name_of(rest)?;
+        check_outside(self.candidates(sender(header), id, with_nodes)?, (header, payload), rest)
     }
+
+    /// Checks a captured frame outside connections, between any two nodes, as [`check`](Self::check)
+    /// does one for this node.
+    ///
+    /// # Errors
+    /// No member whose secret is here has made it. [`Refusal::UnknownKey`] where that cannot be
+    /// told.
+    pub fn check_captured(
+        &self,
+        header: &Header,
+        payload: &[u8],
+        rest: &[u8],
+    ) -> Result<u16, Refusal> {
+        let (id, with_nodes) = name_of(rest)?;
+        check_outside(self.captured(header, id, with_nodes)?, (header, payload), rest)
+    }
+}
+
+/// Those of `keys` with this id.
+///
+/// # Errors
+/// There is none.
+fn with_id(keys: &[ClusterKey], id: u16) -> Result<impl Iterator<Item = &ClusterKey>, Refusal> {
+    let mut keys = keys.iter().filter(move |key| key.id == id).peekable();
+    if keys.peek().is_some() { Ok(keys) } else { Err(Refusal::UnknownKey) }
+}
+
+/// The id of the secret that a frame outside connections names in its trailer, and whether it names
+/// node keys.
+fn name_of(rest: &[u8]) -> Result<(u16, bool), Refusal> {
+    let id = u32::from_be_bytes(split(rest)?.0);
+    let secret = u16::try_from(id & !WITH_NODES).map_err(|_| Refusal::UnknownKey)?;
+    Ok((secret, id & WITH_NODES != 0))
+}
+
+/// Checks the tag of a frame outside connections by `keys`.
+fn check_outside<'a>(
+    mut keys: impl Iterator<Item = &'a ClusterKey>,
+    (header, payload): (&Header, &[u8]),
+    rest: &[u8],
+) -> Result<u16, Refusal> {
+    let (_, tag) = split(rest)?;
+    let pieces = [&without_hops(header)[..], payload];
+    let key = keys.find(|key| schedule::is_code(&key.outside, &pieces, tag));
+    key.map(|key| key.id).ok_or(Refusal::BadTag)
 }
 
 /// The node that a frame with this header comes from.

@@ -59,7 +59,7 @@ pub use cipher::{Aes128Gcm, CIPHER_KEY_BYTES, CIPHER_NONCE_BYTES, Cipher, TAG_BY
 pub use file::{EditError, Key, KeyFile, MAX_KEYS, ParseError};
 pub use handshake::{
     Asked, MAX_PAIRS, Member, Nonce, OPTION_BYTES, OPTION_TYPE, Seed, check_answer, check_request,
-    wish,
+    names_node_keys, wish,
 };
 pub use keyring::{KeyName, Keyring};
 pub use mode::Mode;

@@ -18,7 +18,7 @@ use crate::explained::Explanation;
 use crate::hosts::{FileVersion, HostsFile};
 use crate::printable::printable_path;
 
-pub use node::{NODE_PATH, node_path, read_node};
+pub use node::{NODE_PATH, node_path, read_captured_node, read_node};
 
 /// Where the key file is unless `PRP_KEY` says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/prpkey";

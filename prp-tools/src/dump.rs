@@ -105,10 +105,14 @@ pub(crate) struct DumpArgs {
     #[arg(long, conflicts_with_all = ["write", "follow"])]
     json: bool,
     /// Say of handshakes and of frames outside connections whether members of the cluster with this
-    /// key file have made them; what a connection carries, no key file opens
+    /// key file have made them; what a connection carries, no key file checks or opens
     #[arg(long, value_name = "FILE", conflicts_with_all = ["write", "follow"])]
     #[arg(value_parser = named_file())]
     key: Option<PathBuf>,
+    /// And of those for which keys of nodes vouch, by the private key of one of the two nodes and
+    /// the public ones in prphosts
+    #[arg(long, value_name = "FILE", requires = "key", value_parser = named_file())]
+    node_key: Option<PathBuf>,
     /// The EtherType in use [default: that of prphosts, else 0x88b5]
     #[arg(long, value_name = "NUMBER", value_parser = ethertype)]
     ethertype: Option<u16>,

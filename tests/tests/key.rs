@@ -25,6 +25,7 @@ prp_tests::main! {
         tools__ask_with_the_key_and_name_who_has_none,
         dump__says_how_frames_are_protected,
         nodes__with_keys_know_each_other_and_no_member_is_another,
+        nodes__a_capture_is_checked_with_the_key_of_one_end,
         nodes__a_key_is_replaced_under_a_stream,
         nodes__without_their_private_key_are_told_so;
 }
@@ -285,29 +286,35 @@ fn tools__ask_with_the_key_and_name_who_has_none() {
 }
 
 /// A capture says mode, secret and counter of each frame, and with the key file who made it.
+/// A capture of 60 frames at node 2, while the first process connects to the second one.
+fn capture(topology: &Topology, [mut client, mut server]: [Puppet; 2]) -> TempFile {
+    let capture = TempFile::new("");
+    let mut command = topology.node(2).command(program::prp(ROUTED));
+    let path = capture.path().to_string_lossy().into_owned();
+    command.args(["dump", "-w", &path, "-c", "60"]);
+    let recorder = command.stderr(std::process::Stdio::null()).spawn();
+    let mut recorder = recorder.expect("topo runs");
+    connect(&mut client, &mut server, "2:80", "");
+    // Until it has begun to record, and has its number of frames.
+    let mut turn = 0;
+    wait::until("a capture", || {
+        turn += 1;
+        let name = format!("t{turn}");
+        client.ok(format!("connect {name} 2:80"));
+        server.ok(format!("accept l {name}"));
+        client.ok(format!("write {name} {WORDS}"));
+        recorder.try_wait().expect("a child").map(drop)
+    });
+    capture
+}
+
 fn dump__says_how_frames_are_protected() {
     for mode in [Mode::Sign, Mode::Seal] {
         let (topology, _) = pair(false);
         let key = key_file(&keys(mode));
-        let capture = TempFile::new("");
-        let mut command = topology.node(2).command(program::prp(ROUTED));
+        let ends = [1, 2].map(|node| process(&topology, node, None, Some(key.path())));
+        let capture = capture(&topology, ends);
         let path = capture.path().to_string_lossy().into_owned();
-        command.args(["dump", "-w", &path, "-c", "60"]);
-        let recorder = command.stderr(std::process::Stdio::null()).spawn();
-        let mut recorder = recorder.expect("topo runs");
-        let [mut client, mut server] =
-            [1, 2].map(|node| process(&topology, node, None, Some(key.path())));
-        connect(&mut client, &mut server, "2:80", "");
-        // Until it has begun to record, and has its number of frames.
-        let mut turn = 0;
-        wait::until("a capture", || {
-            turn += 1;
-            let name = format!("t{turn}");
-            client.ok(format!("connect {name} 2:80"));
-            server.ok(format!("accept l {name}"));
-            client.ok(format!("write {name} {WORDS}"));
-            recorder.try_wait().expect("a child").map(drop)
-        });
         let file = key.path().to_string_lossy().into_owned();
         let (code, lines, error) =
             prp(&topology, 1, None, &["dump", "--json", "-r", &path, "--key", &file]);
@@ -419,6 +426,40 @@ fn nodes__with_keys_know_each_other_and_no_member_is_another() {
             assert!(after > before, "{why}");
         }
     }
+}
+
+/// Requests and answers are checked with the private key of either node, and what connections carry
+/// with none: `prp dump` says which it has not checked, and why.
+fn nodes__a_capture_is_checked_with_the_key_of_one_end() {
+    let nodes = Nodes::new(false);
+    let [(first, one), (second, two), (third, _)] = [1, 2, 3].map(node_key);
+    let hosts = nodes.hosts([&[&one], &[&two]]);
+    let ends = [(1, &first), (2, &second)];
+    let ends = ends.map(|(node, private)| nodes.process(node, &hosts, Some(private)));
+    let capture = capture(&nodes.topology, ends);
+    let dump = |private: Option<&TempFile>| {
+        let mut command = nodes.topology.node(1).command("env");
+        command.arg(format!("PRP_HOSTS={}", hosts.path().display())).arg(program::prp(ROUTED));
+        command.args(["dump", "-r"]).arg(capture.path()).arg("--key").arg(nodes.key.path());
+        if let Some(private) = private {
+            command.arg("--node-key").arg(private.path());
+        }
+        program::finish(command)
+    };
+    let (code, out, error) = dump(None);
+    assert!(code == Some(0) && out.contains("asks for seal key 1 tag unchecked"), "{out}");
+    assert!(error.contains("--node-key") && error.contains("no key file checks"), "{error}");
+    for private in [&first, &second] {
+        let (code, out, error) = dump(Some(private));
+        assert_eq!(code, Some(0), "{error}");
+        for says in ["asks for seal key 1 tag right", "agrees on seal key 1 tag right"] {
+            assert!(out.contains(says), "{out}");
+        }
+        assert!(!out.contains("unchecked") && !out.contains("wrong"), "{out}");
+        assert!(error.contains("no key file checks") && !error.contains("--node-key"), "{error}");
+    }
+    let (code, _, error) = dump(Some(&third));
+    assert!(code == Some(1) && error.contains("on a line of prphosts"), "{error}");
 }
 
 /// PRP-KEY-24: the new key behind the old one, in front of it, and alone; a stream lives on, and

@@ -27,6 +27,17 @@ impl NodePairs {
         Self { node, own, nodes }
     }
 
+    /// The other one of two nodes, if one is this node.
+    pub(super) const fn other(&self, [a, b]: [u16; 2]) -> Option<u16> {
+        if a == self.node {
+            Some(b)
+        } else if b == self.node {
+            Some(a)
+        } else {
+            None
+        }
+    }
+
     /// What this node and `node` have in common under each of `secrets`; none if it has no key.
     pub(super) fn of(&self, node: u16, secrets: &[ClusterKey]) -> Option<&[ClusterKey]> {
         let (keys, pairs) = self.nodes.get(&node)?;

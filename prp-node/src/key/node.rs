@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use prp_proto::addr::NodeId;
 use prp_proto::hosts::Hosts;
-use prp_proto::key::{NodeKeyFile, NodeKeys};
+use prp_proto::key::{NodeKey, NodeKeyFile, NodeKeys};
 
 use super::{failed, open, parsed};
 use crate::environment;
@@ -57,6 +57,27 @@ pub(super) fn keys(hosts: &Hosts, node: NodeId, path: &Path) -> io::Result<Optio
             printable_path(path)
         );
         failed(path, &cause, &fix, ErrorKind::InvalidData)
+    })
+}
+
+/// The keys of nodes that `hosts` has, with the private ones at `path` of whichever node that is:
+/// for a capture, which may be of another node.
+///
+/// # Errors
+/// As [`read_node`]; there is no file, or `hosts` has none of its keys.
+pub fn read_captured_node(hosts: &Hosts, path: &Path) -> io::Result<NodeKeys> {
+    let file = read_node(path)?.ok_or_else(|| {
+        let fix = "name the private key file of a node of the capture";
+        failed(path, "there is no such file", fix, ErrorKind::NotFound)
+    })?;
+    let nodes = hosts.node_keys();
+    let is_of = |keys: &[NodeKey]| file.secrets().any(|secret| keys.contains(&secret.key()));
+    let node = nodes.iter().find_map(|(node, keys)| is_of(keys).then_some(*node));
+    let keys = node.and_then(|node| NodeKeys::new(node, nodes, Some(&file)).ok().flatten());
+    keys.ok_or_else(|| {
+        let cause = "none of its keys is on a line of prphosts";
+        let fix = "name the prphosts of the capture's nodes with PRP_HOSTS";
+        failed(path, cause, fix, ErrorKind::InvalidData)
     })
 }
 

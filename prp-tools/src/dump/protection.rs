@@ -1,4 +1,6 @@
-//! How packets are protected by the cluster's key, as far as a capture and a key file say.
+//! How packets are protected by the cluster's key, as far as a capture and key files say.
+
+mod verdict;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,13 +8,20 @@ use std::path::Path;
 
 use prp_node::key;
 use prp_proto::addr::Port;
+use prp_proto::hosts::Hosts;
 use prp_proto::key::{
-    HEADER_BYTES, KeyFile, Keyring, Mode, Refusal, TAG_BYTES, TRAILER_BYTES, check_answer,
-    check_request, wish,
+    HEADER_BYTES, KeyFile, Keyring, Mode, TAG_BYTES, TRAILER_BYTES, check_answer, check_request,
+    names_node_keys, wish,
 };
 use prp_proto::wire::{CrcKey, Flags, Frame};
 
 use crate::exit::Failure;
+pub(super) use verdict::Unchecked;
+use verdict::{Verdict, WhyNot};
+
+/// What the id at the end of a frame outside connections has where node keys vouch for it
+/// (PRP-KEY-22).
+const NODE_KEYS: u32 = 1 << 16;
 
 /// Connections that are remembered: those of before are forgotten.
 const MOST_KNOWN: usize = 1 << 16;
@@ -33,8 +42,8 @@ pub(super) struct Protection {
     pub(super) key: Option<u16>,
     /// The low bits of the epoch and the frame's place in it.
     pub(super) counter: Option<(u8, u32)>,
-    /// Whether its tag is right, where the key file says that.
-    pub(super) is_right: Option<bool>,
+    /// What the key files say of its tag, if there are some.
+    pub(super) verdict: Option<Verdict>,
 }
 
 /// What the key has to do with a packet.
@@ -71,6 +80,17 @@ impl ProtectionReader {
         Ok(Self { keyring, ..Self::default() })
     }
 
+    /// And with the private key of a node of `hosts`, in the file at `path`.
+    ///
+    /// # Errors
+    /// It cannot be read, has a mistake, or is of no node of `hosts`.
+    pub(super) fn with_node(mut self, path: &Path, hosts: &Hosts) -> Result<Self, Failure> {
+        let keys = key::read_captured_node(hosts, path);
+        let keys = keys.map_err(|e| Failure::local("the key of a node", &e))?;
+        self.keyring = self.keyring.map(|ring| ring.with_nodes(Some(keys)));
+        Ok(self)
+    }
+
     /// How `frame` is protected, if it is; `is_cut` if not all of it was captured.
     pub(super) fn read(&mut self, frame: &Frame<'_>, is_cut: bool) -> Option<Protection> {
         let (n, t) = (frame.head.network, frame.head.transport);
@@ -95,7 +115,8 @@ impl ProtectionReader {
         let word = trailer.and_then(<[u8]>::first_chunk).map(|word| u32::from_be_bytes(*word));
         let counter = word.map(|word| ((word >> 24) as u8, word & 0xff_ffff));
         let (mode, key) = agreed.unzip();
-        Some(Protection { role: Role::Inside, mode, key, counter, is_right: None })
+        let verdict = self.keyring.as_ref().map(|_| Verdict::Unchecked(WhyNot::Inside));
+        Some(Protection { role: Role::Inside, mode, key, counter, verdict })
     }
 
     fn read_handshake(
@@ -113,7 +134,8 @@ impl ProtectionReader {
             return None;
         };
         let said = (frame.packet_header(), frame.payload);
-        let (role, is_right) = if is_request {
+        let of = |checked| Verdict::of(checked, names_node_keys(frame.payload));
+        let (role, verdict) = if is_request {
             if self.requests.len() >= MOST_KNOWN {
                 self.requests.clear();
             }
@@ -122,21 +144,22 @@ impl ProtectionReader {
             } else {
                 self.requests.insert([from, to], (*said.0, said.1.to_vec()));
             }
-            let checked = self.keyring.as_ref().map(|ring| check_request(ring, said.0, said.1));
-            (Role::Request, checked.and_then(verdict))
+            let check = |ring: &Keyring| of(check_request(ring, said.0, said.1));
+            (Role::Request, self.keyring.as_ref().map(check))
         } else {
             if self.agreed.len() >= MOST_KNOWN {
                 self.agreed.clear();
             }
             self.agreed.insert(both, (mode, key));
-            let asked = self.requests.get(&[to, from]);
-            let checked = self.keyring.as_ref().zip(asked);
-            let checked =
-                checked.map(|(ring, (header, block))| check_answer(ring, (header, block), said));
-            (Role::Answer, checked.and_then(verdict))
+            let check = |ring: &Keyring| match self.requests.get(&[to, from]) {
+                Some((header, block)) => of(check_answer(ring, (header, block), said)),
+                None => Verdict::Unchecked(WhyNot::Cut),
+            };
+            (Role::Answer, self.keyring.as_ref().map(check))
         };
-        let is_right = is_right.filter(|_| !is_cut);
-        Some(Protection { role, mode: Some(mode), key: Some(key), counter: None, is_right })
+        let cut = Verdict::Unchecked(WhyNot::Cut);
+        let verdict = verdict.map(|verdict| if is_cut { cut } else { verdict });
+        Some(Protection { role, mode: Some(mode), key: Some(key), counter: None, verdict })
     }
 
     fn read_outside(&self, frame: &Frame<'_>, is_cut: bool) -> Option<Protection> {
@@ -144,25 +167,17 @@ impl ProtectionReader {
             return None;
         }
         let id = frame.rest().first_chunk().map(|id| u32::from_be_bytes(*id));
-        let check = |ring: &Keyring| ring.check(frame.packet_header(), frame.payload, frame.rest());
+        let check = |ring: &Keyring| {
+            let checked = ring.check_captured(frame.packet_header(), frame.payload, frame.rest());
+            Verdict::of(checked, id.is_some_and(|id| id & NODE_KEYS != 0))
+        };
         Some(Protection {
             role: Role::Outside,
             mode: Some(Mode::Sign),
-            // Node keys add 2^16 (PRP-KEY-22).
             key: id.map(|id| id as u16),
             counter: None,
-            is_right: self.keyring.as_ref().map(check).and_then(verdict),
+            verdict: self.keyring.as_ref().map(check),
         })
-    }
-}
-
-/// Whether a member has made a frame; none where the file does not have its key, or nodes have keys
-/// of their own.
-fn verdict(checked: Result<u16, Refusal>) -> Option<bool> {
-    match checked {
-        Ok(_) => Some(true),
-        Err(Refusal::UnknownKey) => None,
-        Err(_) => Some(false),
     }
 }
 
@@ -172,9 +187,14 @@ impl Protection {
         self.role == Role::Inside && self.mode == Some(Mode::Seal)
     }
 
-    /// Its tag, in a word; none where nothing says it.
+    /// Its tag, in a word; none without a key file, and inside connections, which none opens.
     pub(super) fn tag(&self) -> Option<&'static str> {
-        self.is_right.map(|is_right| if is_right { "right" } else { "wrong" })
+        match self.verdict? {
+            Verdict::Right => Some("right"),
+            Verdict::Wrong => Some("wrong"),
+            Verdict::Unchecked(WhyNot::Inside) => None,
+            Verdict::Unchecked(_) => Some("unchecked"),
+        }
     }
 }
 

@@ -15,9 +15,10 @@ use super::decode::{self, DecodedPacket, ProtocolNumbers};
 use super::filter::PacketFilter;
 use super::follow::Follower;
 use super::packet::{Packet, PacketKind};
-use super::protection::{Protection, ProtectionReader};
+use super::protection::{Protection, ProtectionReader, Unchecked};
 use super::writer::Writer;
 use crate::exit::{Code, Failure};
+use crate::hosts;
 use crate::print::{notice, unwritten};
 
 /// Gaps that are reported one by one.
@@ -49,6 +50,14 @@ fn writer(path: &Path, read: Option<&Path>) -> Result<Writer, Failure> {
         return Err(Failure::new(Code::Usage, text));
     }
     File::create(path).and_then(Writer::new).map_err(failed)
+}
+
+/// What says how packets are protected, with the keys that are named.
+fn protections(args: &DumpArgs) -> Result<ProtectionReader, Failure> {
+    let reader = ProtectionReader::new(args.key.as_deref())?;
+    let Some(path) = &args.node_key else { return Ok(reader) };
+    let file = hosts::load(&hosts::path_or_default(None))?;
+    reader.with_node(path, file.hosts())
 }
 
 /// How many packets or frames there were, for a signal's handler.
@@ -91,6 +100,7 @@ pub(super) struct Sink {
     /// What is followed is encrypted.
     is_sealed: bool,
     protections: ProtectionReader,
+    unchecked: Unchecked,
     /// For standard output.
     text: Vec<u8>,
 }
@@ -114,7 +124,8 @@ impl Sink {
             writer,
             follower,
             is_sealed: false,
-            protections: ProtectionReader::new(args.key.as_deref())?,
+            protections: protections(args)?,
+            unchecked: Unchecked::default(),
             text: Vec::new(),
         })
     }
@@ -176,6 +187,9 @@ impl Sink {
                 self.text.extend(follower.take(packet));
             }
         } else {
+            if let Some(protection) = protection {
+                self.unchecked.note(protection);
+            }
             if self.json {
                 self.text.extend_from_slice(frame.json(packet, protection).as_bytes());
             } else {
@@ -218,6 +232,7 @@ impl Sink {
         let kept = self.follower.as_mut().map(Follower::end).unwrap_or_default();
         self.text.extend(kept);
         self.write()?;
+        self.unchecked.lines().for_each(notice);
         let Some(follower) = &mut self.follower else { return Ok(()) };
         if self.is_sealed {
             let text = "frames of connections in mode seal are left out: no capture opens them";

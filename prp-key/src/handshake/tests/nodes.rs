@@ -69,6 +69,34 @@ fn nodes__with_keys_on_both_lines() {
     assert_eq!(b.check_request(&UP, &request), Ok(asked.key()));
 }
 
+/// Who has the private key of one of two nodes can tell who has made what is between them.
+#[test]
+fn captured__what_is_between_this_node_and_another() {
+    let (a, mut b) = (one(), two());
+    let (mut request, mut answer) = (options(11), options(12));
+    a.ask(&UP, Nonce::new([3; 16]), &mut request);
+    b.answer((&UP, &request), Nonce::new([4; 16]), (&DOWN, &mut answer), || true).unwrap();
+    let reset = a.keyring().sign(&UP, b"reset");
+    let check = |ring: &Keyring| {
+        assert!(names_node_keys(&request) && names_node_keys(&answer));
+        [
+            check_request(ring, &UP, &request),
+            check_answer(ring, (&UP, &request), (&DOWN, &answer)),
+            ring.check_captured(&UP, b"reset", &reset),
+        ]
+    };
+    for ring in [a.keyring(), b.keyring()] {
+        assert_eq!(check(ring), [Ok(5); 3]);
+    }
+    // A third node, and who has the cluster's key alone, cannot.
+    for other in [&ring(7, LINES, &[17]), &Keyring::new(&file(Mode::Seal))] {
+        assert_eq!(check(other), [Err(Refusal::UnknownKey); 3]);
+    }
+    // Another private key in the name of node 1 is none.
+    let wrong = ring(1, &[(1, &[13]), (2, &[12])], &[13]);
+    assert_eq!(check(&wrong), [Err(Refusal::BadTag); 3]);
+}
+
 /// PRP-KEY-21: where one of the two lines has none, the cluster's secret is used.
 #[test]
 fn nodes__of_which_one_has_no_key() {

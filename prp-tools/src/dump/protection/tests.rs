@@ -1,5 +1,7 @@
 use prp_proto::addr::{LinkAddr, MacAddr, NodeId};
-use prp_proto::key::{Aes128Gcm, Member, Nonce, OPTION_BYTES, Secret, Seed};
+use prp_proto::key::{
+    Aes128Gcm, Member, NodeKeyFile, NodeKeys, NodeSecret, Nonce, OPTION_BYTES, Secret, Seed,
+};
 use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{Head, NetworkHeader, SealedFrame, TransportHeader, packet_header};
 
@@ -22,8 +24,14 @@ fn keyring(mode: Mode, secret: u8) -> Keyring {
 
 /// What a connection of `mode` begins with: its request, its answer, and a control block.
 fn packets(mode: Mode) -> [Vec<u8>; 3] {
-    let member = |seed| Member::<Aes128Gcm>::new(keyring(mode, 7), Seed::new([seed; 32]));
-    let (client, mut server) = (member(1), member(2));
+    packets_of([1, 2].map(|_| keyring(mode, 7)))
+}
+
+/// As [`packets`], of ends with these keys.
+fn packets_of(rings: [Keyring; 2]) -> [Vec<u8>; 3] {
+    let [client, server] = rings;
+    let client = Member::<Aes128Gcm>::new(client, Seed::new([1; 32]));
+    let mut server = Member::<Aes128Gcm>::new(server, Seed::new([2; 32]));
     let options = |id: u8| vec![1, 4, 1, 0, 0, 0, 0, id, 0, 0, 0, 0, 5, 204, 0, 0, 0, 0, 1, 0];
     let (mut block, mut answer) = (options(11), options(12));
     let len = block.len() + OPTION_BYTES;
@@ -86,6 +94,53 @@ fn read__mode_secret_and_counter_of_each_packet() {
         assert_eq!(protection.to_string(), format!("{mode} key 1"));
         assert_eq!(protection.is_sealed(), mode == Mode::Seal);
     }
+}
+
+/// The keys of a node, of those on the lines of nodes 1 and 2.
+fn of_node(node: u16) -> Keyring {
+    let secret = |node: u16| Secret::new([10 + node as u8; 32]);
+    let lines = [1, 2].map(|node| (node, vec![NodeSecret::new(&secret(node)).key()]));
+    let file = NodeKeyFile::new(secret(node));
+    let keys = NodeKeys::new(node, lines.into(), Some(&file)).expect("it is on its line");
+    keyring(Mode::Seal, 7).with_nodes(keys)
+}
+
+#[test]
+fn read__what_node_keys_vouch_for() {
+    let packets = packets_of([1, 2].map(of_node));
+    let frame = "seal key 1 epoch 0 frame 0";
+    let lines = |word| {
+        let tags = ["asks for", "agrees on"].map(|does| format!("{does} seal key 1 tag {word}"));
+        [&tags[..], &[frame.to_owned()]].concat()
+    };
+    for (ring, word) in
+        [(of_node(1), "right"), (of_node(2), "right"), (keyring(Mode::Seal, 7), "unchecked")]
+    {
+        assert_eq!(said(&mut reader(Some(ring)), &packets), lines(word));
+    }
+}
+
+#[test]
+fn unchecked__counts_by_reason() {
+    let counted = |ring: Option<Keyring>, packets: &[Vec<u8>]| {
+        let (mut reader, mut unchecked) = (reader(ring), Unchecked::default());
+        for packet in packets {
+            unchecked.note(&reader.read(&parsed(packet), false).expect("it has a key"));
+        }
+        unchecked.lines().map(|line| line.to_string()).collect::<Vec<_>>().join("\n")
+    };
+    let with_nodes = packets_of([1, 2].map(of_node));
+    let text = counted(Some(keyring(Mode::Seal, 7)), &with_nodes);
+    assert!(text.contains("1 packet of connections") && text.contains("2 packets for"), "{text}");
+    let text = counted(Some(of_node(1)), &with_nodes);
+    assert!(text.contains("no key file checks") && !text.contains('\n'), "{text}");
+    // Another secret, and an answer to what was not captured.
+    let other = Keyring::new(&KeyFile::new(Mode::Seal, 2, Secret::new([7; 32])));
+    let text = counted(Some(other), &packets(Mode::Seal)[..2]);
+    assert!(text.starts_with("not checked: 2 packets which name a secret"), "{text}");
+    let text = counted(Some(keyring(Mode::Seal, 7)), &packets(Mode::Seal)[1..2]);
+    assert!(text.starts_with("not checked: 1 packet which"), "{text}");
+    assert_eq!(counted(None, &with_nodes), "");
 }
 
 #[test]
