@@ -9,6 +9,7 @@ mod latency;
 mod node_port;
 mod process;
 mod processes;
+mod progress;
 mod report;
 mod route;
 mod router;
@@ -27,6 +28,7 @@ use crate::exit::{Code, Failure, help};
 use crate::hosts;
 use crate::print::{print_json, print_line};
 use finding::{Finding, Kind, Severity};
+use progress::Progress;
 
 /// Search for what keeps PRP from working, or from working well, on this machine and to a node.
 ///
@@ -83,7 +85,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     if args.call_bpf {
         return process::call_bpf();
     }
-    let mut found = examine(args);
+    let mut found = examine(args, &Progress::new());
     if args.quiet {
         found.retain(|finding| finding.severity != Severity::Note);
     }
@@ -119,7 +121,8 @@ fn hosts_path(args: &DoctorArgs) -> PathBuf {
 }
 
 /// All that is found, in the order in which it was searched for.
-fn examine(args: &DoctorArgs) -> Vec<Finding> {
+fn examine(args: &DoctorArgs, progress: &Progress) -> Vec<Finding> {
+    progress.show("this machine");
     let path = hosts_path(args);
     let is_unprivileged = hosts::load(&path).is_ok_and(|file| is_without_ethernet(&file));
     let mut found = process::findings(is_unprivileged);
@@ -150,7 +153,8 @@ fn examine(args: &DoctorArgs) -> Vec<Finding> {
             let is_faulty = |device: &str| {
                 report.faults.iter().any(|fault| names(&fault.what, interface_name(device)))
             };
-            rest.extend(route::findings(&nodes(args, &file), &path, is_faulty));
+            let nodes = nodes(args, &file);
+            rest.extend(route::findings(&nodes, &path, is_faulty, progress));
         }
     }
     let is_said = |finding: &Finding| {

@@ -11,6 +11,7 @@ use prp_tests::harness::skip;
 use prp_tests::program;
 use prp_tests::router::Router;
 use prp_tests::scratch::{ForeignFolder, TempFile};
+use prp_tests::terminal::Terminal;
 use prp_tests::topology::{Link, Node, Topology};
 use prp_tests::wait;
 use serde_json::Value;
@@ -33,6 +34,7 @@ prp_tests::main! {
         path__a_node_that_is_not_reached,
         path__a_device_that_is_down_behind_a_router,
         path__an_mtu_hole_has_its_size,
+        path__what_is_examined_is_on_the_terminal,
         path__losses_are_found,
         path__two_machines_of_one_number,
         path__a_loop_and_a_device_that_is_down,
@@ -329,7 +331,7 @@ fn router__one_that_is_stopped_is_found() {
     assert_eq!(bad(&examine(&two, &[])), []);
 }
 
-/// What takes a restart, a mistake, and a mistake that was corrected since.
+/// What takes a restart, a mistake, and a mistake that was taken back since.
 fn router__a_reading_that_failed_has_its_cure() {
     let topology = Topology::pair();
     let two = topology.node(2);
@@ -347,10 +349,11 @@ fn router__a_reading_that_failed_has_its_cure() {
     let report = examine_after(format!("ethertype 0x88b6\n{good}"), "no longer 0x88b5");
     assert!(fix_of(&report, "router_hosts").starts_with("restart prp-routed"), "{report:#}");
     let report = examine_after(format!("{good}9 here\n"), "expected");
-    assert!(fix_of(&report, "router_hosts").starts_with("fix the file"), "{report:#}");
+    assert!(fix_of(&report, "router_hosts").starts_with("fix that"), "{report:#}");
+    // Expect: nothing is left of it once the file is what is in force, without another reload.
     hosts.replace(&good);
-    let fix = fix_of(&examine(&two, &[]), "router_hosts");
-    assert!(fix.starts_with("`prp routed reload`"), "{fix}");
+    let report = examine(&two, &[]);
+    assert_eq!(bad(&report), [], "{report:#}");
 }
 
 fn router__a_file_that_it_has_not_read_is_said() {
@@ -509,6 +512,22 @@ fn path__an_mtu_hole_has_its_size() {
     // What is to be written has no room for it.
     let report = report.to_string();
     assert!(report.contains("mtu=1200 "), "{report}");
+}
+
+/// The search for a size takes seconds.
+fn path__what_is_examined_is_on_the_terminal() {
+    let topology = Topology::pair();
+    let (one, two) = (topology.node(1), topology.node(2));
+    let _router = Router::start(&two, ROUTED);
+    ip(&two, "link set eth0 mtu 1200");
+    let prp = prp();
+    let words = [prp.to_str().expect("text"), "doctor", "-q", "2"];
+    let terminal = Terminal::run(&one, &words, 24, 160);
+    terminal.wait_for(|screen| screen.contains("examining which frames get to 2 (node2)"));
+    terminal.wait_for(|screen| screen.contains("fix: mtu="));
+    // Expect: nothing of it is left.
+    assert!(!terminal.screen().contains("examining"), "{}", terminal.screen());
+    assert_eq!(terminal.finish().code(), Some(1));
 }
 
 fn path__losses_are_found() {

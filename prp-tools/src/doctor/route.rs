@@ -9,6 +9,7 @@ use prp_proto::addr::{NodeId, UDP_PORTS};
 use prp_proto::wire::{Flags, NodeKind, UnreachableCause};
 
 use super::finding::{Finding, Kind};
+use super::progress::Progress;
 use crate::exit::{Code, Failure};
 use crate::probe::{NO_KEY, ProbeReply, Prober};
 
@@ -59,6 +60,7 @@ pub(super) fn findings(
     names: &[String],
     hosts: &Path,
     is_faulty: impl Fn(&str) -> bool,
+    progress: &Progress,
 ) -> Vec<Finding> {
     if names.is_empty() {
         return Vec::new();
@@ -68,7 +70,8 @@ pub(super) fn findings(
         Ok(prober) => prober,
         Err(e) => return failed(e),
     };
-    let of_node = |name: &str| examine(&mut prober, name, &is_faulty).unwrap_or_else(failed);
+    let of_node =
+        |name: &str| examine(&mut prober, name, &is_faulty, progress).unwrap_or_else(failed);
     names.iter().map(String::as_str).flat_map(of_node).collect()
 }
 
@@ -76,6 +79,7 @@ fn examine(
     prober: &mut Prober,
     name: &str,
     is_faulty: &impl Fn(&str) -> bool,
+    progress: &Progress,
 ) -> Result<Vec<Finding>, Failure> {
     let node = match prober.resolve(name) {
         Err(e) if e.is(Code::Unreachable) => {
@@ -86,6 +90,7 @@ fn examine(
     };
     let title = prober.name(node);
     let mut number = 0;
+    progress.show(format_args!("the path to {title}"));
     let small = ask(prober, node, &mut number, ECHOES, 0)?;
     let answered = small.replies.iter().filter(|n| **n > 0).count();
     if answered == 0 && small.refusal.is_none() && prober.device(node).is_some_and(is_faulty) {
@@ -114,7 +119,7 @@ fn examine(
         let fix = "give each its own number and hardware address; a cloned machine has both";
         found.push(Finding::fault(Kind::DuplicateNode, cause, fix));
     }
-    found.extend(of_size(prober, node, &mut number)?);
+    found.extend(of_size(prober, node, &mut number, progress)?);
     if prober.is_udp(node) {
         found.extend(of_gso_batches(prober, node, &mut number)?);
     }
@@ -202,16 +207,11 @@ fn of_size(
     prober: &mut Prober,
     node: NodeId,
     number: &mut u16,
+    progress: &Progress,
 ) -> Result<Option<Finding>, Failure> {
     let largest = prober.largest_padding(node);
     if passes(prober, node, number, largest)? {
         return Ok(None);
-    }
-    // The smallest have passed, and the largest have not.
-    let (mut passed, mut failed) = (0, largest);
-    while failed - passed > 1 {
-        let middle = passed.midpoint(failed);
-        if passes(prober, node, number, middle)? { passed = middle } else { failed = middle }
     }
     let title = prober.name(node);
     // What prphosts says is of IP packets, whole (SPEC PRP-HOSTS-8).
@@ -220,7 +220,18 @@ fn of_size(
         Some(SocketAddr::V4(_)) => ("IP packets", IPV4_HEADERS),
         Some(SocketAddr::V6(_)) => ("IP packets", IPV6_HEADERS),
     };
-    let [mtu, full] = [passed, largest].map(|padding| prober.frame_len(node, padding) + headers);
+    let size = |prober: &Prober, padding| prober.frame_len(node, padding) + headers;
+    // The smallest have passed, and the largest have not.
+    let (mut passed, mut failed) = (0, largest);
+    while failed - passed > 1 {
+        let [least, most] = [passed, failed].map(|padding| size(prober, padding));
+        progress.show(format_args!(
+            "which {unit} get to {title} and back: those of {least} bytes do, those of {most} not"
+        ));
+        let middle = passed.midpoint(failed);
+        if passes(prober, node, number, middle)? { passed = middle } else { failed = middle }
+    }
+    let [mtu, full] = [passed, largest].map(|padding| size(prober, padding));
     let cause = format!(
         "{unit} of {full} bytes do not get to {title} and back, those of {mtu} do: a link on \
          the path has a smaller MTU"
