@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::argument::{number, seconds};
@@ -164,8 +165,11 @@ fn show(
 ) -> Result<bool, Failure> {
     loop {
         view.sort.apply(&mut sample.connections);
-        let height = screen.draw(|frame| view.draw(sample, frame.area(), frame.buffer_mut()));
-        let height = height.map_err(|e| failed(&e))?;
+        let mut page = 0;
+        let draw = |frame: &mut Frame<'_>| {
+            page = view.draw(sample, frame.area(), frame.buffer_mut());
+        };
+        screen.draw(draw).map_err(|e| failed(&e))?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() || !event::poll(left).map_err(|e| failed(&e))? {
             return Ok(true);
@@ -173,7 +177,7 @@ fn show(
         // Anything else, a new size for one, is a reason to draw again.
         if let Event::Key(key) = event::read().map_err(|e| failed(&e))?
             && key.kind == KeyEventKind::Press
-            && !press(key, view, view::rows_in(height), sample.connections.len())
+            && !press(key, view, page, sample.connections.len())
         {
             return Ok(false);
         }

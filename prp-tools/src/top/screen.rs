@@ -35,15 +35,15 @@ impl Screen {
         Ok(Self { terminal: Arc::new(Mutex::new(Some(terminal))) })
     }
 
-    /// Draws by `draw`, in the size that the terminal has now; how many rows that are.
+    /// Draws by `draw`, in the size that the terminal has now.
     ///
     /// # Errors
     /// The terminal takes nothing.
-    pub(super) fn draw(&self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<u16> {
+    pub(super) fn draw(&self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         let mut terminal = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
         // Closed by a signal, which ends the program in a moment.
-        let Some(terminal) = terminal.as_mut() else { return Ok(0) };
-        Ok(terminal.draw(draw)?.area.height)
+        let Some(terminal) = terminal.as_mut() else { return Ok(()) };
+        terminal.draw(draw).map(|_| ())
     }
 
     /// Gives the terminal back.

@@ -4,17 +4,18 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::rates::Sample;
-use super::view::{HEAD_ROWS, View, WIDEST};
+use super::view::{HEADING_ROWS, View, WIDEST, totals};
 
 /// Columns of a block: all that the widest screen has, and room for the process.
 const WIDTH: u16 = WIDEST + 10;
 
 /// What a screen that has room for all connections shows, without the line of keys.
 pub(super) fn block(sample: &Sample, view: &View) -> String {
-    let height = HEAD_ROWS.saturating_add(sample.connections.len());
+    let totals = totals(sample, WIDTH);
+    let height = totals.len() + usize::from(HEADING_ROWS) + sample.connections.len();
     let area = Rect::new(0, 0, WIDTH, u16::try_from(height).unwrap_or(u16::MAX));
     let mut buffer = Buffer::empty(area);
-    view.draw_without_keys(sample, area, &mut buffer);
+    view.draw_without_keys(sample, &totals, area, &mut buffer);
     lines(&buffer).join("\n")
 }
 

@@ -43,18 +43,11 @@ pub(super) enum Sort {
     Process,
 }
 
-/// Rows above the connections: four of totals and the headings.
-pub(super) const HEAD_ROWS: usize = TOTAL_ROWS as usize + 1;
-
-const TOTAL_ROWS: u16 = 4;
+/// The row of headings.
+pub(super) const HEADING_ROWS: u16 = 1;
 
 /// The row of keys.
 const KEY_ROWS: u16 = 1;
-
-/// How many connections there is room for on a screen of `height` rows.
-pub(super) fn rows_in(height: u16) -> usize {
-    usize::from(height).saturating_sub(HEAD_ROWS + usize::from(KEY_ROWS))
-}
 
 impl Sort {
     /// The next one, and after the last the first.
@@ -89,12 +82,17 @@ impl Sort {
 }
 
 impl View {
-    /// Draws all of the screen.
-    pub(super) fn draw(&self, sample: &Sample, area: Rect, buffer: &mut Buffer) {
+    /// Draws all of the screen. Returns how many connections there is room for.
+    pub(super) fn draw(&self, sample: &Sample, area: Rect, buffer: &mut Buffer) -> usize {
         let parts = Layout::vertical([Constraint::Fill(1), Constraint::Length(KEY_ROWS)]);
         let [above, keys] = parts.areas(area);
-        self.draw_without_keys(sample, above, buffer);
-        let shown = rows_in(area.height).min(sample.connections.len());
+        let mut totals = totals(sample, area.width);
+        // On a small screen the first of them leave room for connections.
+        totals.truncate(usize::from(area.height / 2));
+        self.draw_without_keys(sample, &totals, above, buffer);
+        let room = usize::from(above.height.saturating_sub(HEADING_ROWS));
+        let room = room.saturating_sub(totals.len());
+        let shown = room.min(sample.connections.len());
         let text = format!(
             "q quit  s sort: {}  \u{2191}\u{2193} scroll: {}-{} of {}",
             self.sort.name(),
@@ -103,13 +101,20 @@ impl View {
             sample.connections.len()
         );
         Line::styled(text, Style::new().dim()).render(keys, buffer);
+        room
     }
 
-    /// Draws what a file has, too.
-    pub(super) fn draw_without_keys(&self, sample: &Sample, area: Rect, buffer: &mut Buffer) {
-        let parts = Layout::vertical([Constraint::Length(TOTAL_ROWS), Constraint::Fill(1)]);
-        let [totals, table] = parts.areas(area);
-        for (row, text) in totals.rows().zip(total_lines(sample)) {
+    /// Draws what a file has, too: these `totals`, and the connections.
+    pub(super) fn draw_without_keys(
+        &self,
+        sample: &Sample,
+        totals: &[String],
+        area: Rect,
+        buffer: &mut Buffer,
+    ) {
+        let rows = Constraint::Length(totals.len() as u16);
+        let [above, table] = Layout::vertical([rows, Constraint::Fill(1)]).areas(area);
+        for (row, text) in above.rows().zip(totals) {
             Line::raw(text).render(row, buffer);
         }
         self.table(sample, table.width).render(table, buffer);
@@ -139,8 +144,38 @@ impl View {
     }
 }
 
-/// Totals, a line of text for each row.
-fn total_lines(sample: &Sample) -> [String; TOTAL_ROWS as usize] {
+/// Returns totals, a line of text for each row of a screen of `width` columns. A line that would be
+/// cut is continued in the next row.
+pub(super) fn totals(sample: &Sample, width: u16) -> Vec<String> {
+    let mut rows = Vec::new();
+    for line in total_lines(sample) {
+        if line.chars().count() <= usize::from(width) {
+            rows.push(line);
+        } else {
+            let parts = line.split_inclusive("; ");
+            parts.for_each(|part| wrap(part, usize::from(width), &mut rows));
+        }
+    }
+    rows
+}
+
+/// Adds the words of `text` to `rows`, as many to a row as `width` columns have room for.
+fn wrap(text: &str, width: usize, rows: &mut Vec<String>) {
+    let mut row = String::new();
+    for word in text.split_whitespace() {
+        if !row.is_empty() && row.chars().count() + 1 + word.chars().count() > width {
+            rows.push(std::mem::take(&mut row));
+        }
+        if !row.is_empty() {
+            row.push(' ');
+        }
+        row.push_str(word);
+    }
+    rows.push(row);
+}
+
+/// Totals, by what they are of.
+fn total_lines(sample: &Sample) -> [String; 4] {
     let totals = &sample.totals;
     let states = totals.states.iter().map(|(state, n)| format!("{state} {n}"));
     let states = states.collect::<Vec<_>>().join(", ");

@@ -41,7 +41,7 @@ const GIVE_BACK: &str = "\u{1b}[?1049l\u{1b}[?25h";
 
 fn draw(screen: &Screen) {
     let drawn = screen.draw(|frame| Line::raw("drawn").render(frame.area(), frame.buffer_mut()));
-    assert_eq!(drawn.expect("a terminal"), 24);
+    drawn.expect("a terminal");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn at_a_terminal__close() {
     let screen = Screen::open().expect("a terminal");
     draw(&screen);
     screen.close();
-    assert_eq!(screen.draw(|_| panic!("it is closed")).expect("no terminal"), 0);
+    screen.draw(|_| panic!("it is closed")).expect("no terminal");
     screen.close();
 }
 

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
-use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::{Frame, Terminal};
 
 use super::super::rates::Rates;
 use super::super::rates::tests::snapshot_of;
@@ -23,7 +23,10 @@ fn sample() -> Sample {
 /// The screen of a terminal of this size.
 fn screen(sample: &Sample, view: &View, width: u16, height: u16) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("memory");
-    terminal.draw(|frame| view.draw(sample, frame.area(), frame.buffer_mut())).expect("memory");
+    let draw = |frame: &mut Frame<'_>| {
+        view.draw(sample, frame.area(), frame.buffer_mut());
+    };
+    terminal.draw(draw).expect("memory");
     lines(terminal.backend().buffer())
 }
 
@@ -66,12 +69,36 @@ fn draw__narrow_screens_have_fewer_columns() {
     let wide = &screen(&sample(), &View::default(), 200, 24)[5];
     let words: Vec<_> = wide.split_whitespace().collect();
     for width in 23..80 {
-        let row = &screen(&sample(), &View::default(), width, 24)[5];
+        let screen = screen(&sample(), &View::default(), width, 40);
+        let row = screen.iter().find(|row| row.starts_with("1:61000 ")).expect("a connection");
         let mut shown = row.split_whitespace();
         assert!(shown.all(|word| words.contains(&word)), "{width}: {row}");
     }
-    let narrow = &screen(&sample(), &View::default(), 30, 24)[4];
-    assert_eq!(narrow, "Local       Peer        Send/s");
+    let narrow = screen(&sample(), &View::default(), 30, 40);
+    assert!(narrow.iter().any(|row| row == "Local       Peer        Send/s"), "{narrow:?}");
+}
+
+/// A line of totals goes on in the next row, and connections have half of a small screen.
+#[test]
+fn draw__narrow_screens_have_all_totals() {
+    let shown = screen(&sample(), &View::default(), 40, 24);
+    let expected = [
+        "prp top 01:01:01 UTC 1 connection of 1",
+        "process: ESTAB 1",
+        "bit/s: 1.23G sent, 0 received;",
+        "frames/s: 0 sent, 0 received",
+        "RTT ms: 0.120 min, 0.120 median, 0.120",
+        "max;",
+        "connections/s: 0 new, 0 reset",
+        "segments sent again: 3.00 %;",
+        "drops/s: 12 bad_crc",
+    ];
+    assert_eq!(shown[..9], expected);
+    assert!(shown[9].starts_with("Local ") && shown[10].starts_with("1:61000 "), "{shown:?}");
+    let small = screen(&sample(), &View::default(), 40, 8);
+    assert_eq!(small[..4], expected[..4]);
+    assert!(small[5].starts_with("1:61000 "), "{small:?}");
+    assert!(small[7].starts_with("q quit"), "{small:?}");
 }
 
 #[test]
