@@ -452,6 +452,9 @@ ssize_t prp_send_message(prp_stream *stream, const void *message, size_t size);
 /**
  * Receives a message, or as much of it as the buffer has room for.
  *
+ * What has come of a message when the connection fails is kept, and comes first with the next call
+ * for bytes or messages.
+ *
  * @param stream the stream
  * @param buffer room for it
  * @param size the room

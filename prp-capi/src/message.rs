@@ -1,6 +1,6 @@
 //! Messages.
 
-use std::io;
+use std::io::{self, ErrorKind};
 
 use crate::error_number::{self, explained, invalid};
 use crate::stream::Stream;
@@ -9,6 +9,11 @@ use crate::sys::memory::Memory;
 
 /// Room for the first part of a message of unknown size: most are smaller.
 const FIRST_ROOM: usize = 4096;
+
+/// Whether the call that has failed with `error` may be made again.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
 
 impl Stream {
     /// Receives a message, or as much of it as `buffer` has room for, with one of `PRP_MESSAGE_*`.
@@ -26,9 +31,14 @@ impl Stream {
                     }
                 }
                 Ok(None) if filled == 0 => return Ok((0, names::PRP_MESSAGE_NONE)),
-                Err(e) if filled == 0 => return Err(e),
-                // The next call returns the end or the error again, or goes on.
-                Ok(None) | Err(_) => break,
+                // The next call returns the end again, or goes on.
+                Ok(None) => break,
+                Err(e) if filled > 0 && is_passing(&e) => break,
+                // It is told once: after it the stream would seem to have ended.
+                Err(e) => {
+                    self.keep_begun(&buffer[..filled])?;
+                    return Err(e);
+                }
             }
         }
         Ok((filled, names::PRP_MESSAGE_PART))

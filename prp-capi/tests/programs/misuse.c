@@ -301,6 +301,23 @@ static void message_that_is_cut(void)
     close_all();
 }
 
+/* A reset within a message is no end of the stream, and what has come before it stays. */
+static void message_that_is_reset(void)
+{
+    static char found[sizeof large];
+    int state;
+    ssize_t size;
+
+    open_all();
+    begin_large();
+    CHECK(prp_stream_set(client, PRP_OPT_LINGER, 0) == 0 && prp_close(client) == 0);
+    FAILS(prp_recv_message(server, found, sizeof found, &state), ECONNRESET);
+    size = prp_recv_message(server, found, sizeof found, &state);
+    CHECK(size > 0 && state == PRP_MESSAGE_PART && memcmp(found, large, (size_t)size) == 0);
+    CHECK(prp_recv_message(server, found, sizeof found, &state) == 0 && state == PRP_MESSAGE_NONE);
+    CHECK(prp_close(server) == 0 && prp_listener_close(listener) == 0);
+}
+
 /* What has come of a message stays when a call gives up, for calls of each kind. */
 static void message_in_pieces(void)
 {
@@ -462,6 +479,7 @@ int main(void)
     sizes();
     messages();
     message_that_is_cut();
+    message_that_is_reset();
     message_in_pieces();
     bytes_in_pieces();
     signals();
