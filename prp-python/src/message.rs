@@ -1,6 +1,8 @@
 //! Messages of a stream.
 
-use pyo3::exceptions::PyOSError;
+use std::io::ErrorKind;
+
+use prp_sock::PrpStream;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -66,7 +68,12 @@ impl Stream {
     ) -> PyResult<Option<(usize, bool)>> {
         let mut filled = self.copy_begun(room, true);
         while filled < room.len() {
-            match self.call(py, |stream| stream.recv_message_part(&mut room[filled..])) {
+            let receive = |stream: &PrpStream| match stream.recv_message_part(&mut room[filled..]) {
+                // The next call goes on.
+                Err(e) if filled > 0 && e.kind() == ErrorKind::WouldBlock => Ok(None),
+                part => part,
+            };
+            match self.call(py, receive) {
                 Ok(None) if filled == 0 => return Ok(None),
                 Ok(Some(part)) => {
                     filled += part.len;
@@ -74,9 +81,9 @@ impl Stream {
                         return Ok(Some((filled, true)));
                     }
                 }
-                // The next call returns the end or the error again, or goes on.
+                // The next call returns the end again.
                 Ok(None) => break,
-                Err(e) if filled > 0 && e.is_instance_of::<PyOSError>(py) => break,
+                // An error is told once: after it the stream would seem to have ended.
                 Err(e) => {
                     self.state.lock().begun = room[..filled].to_vec();
                     return Err(e);

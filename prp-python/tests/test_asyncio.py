@@ -55,6 +55,29 @@ def test_streams(run):
     run(main())
 
 
+class Failing(asyncio.Protocol):
+    def connection_made(self, transport):
+        transport.write(bytes(16_000_000))
+
+    def eof_received(self):
+        raise ValueError("a mistake of the protocol")
+
+
+def test_a_protocol_that_fails_resets_the_connection(run):
+    async def main():
+        server = await parmaprp.asyncio.create_server(Failing, "self:0")
+        reader, writer = await parmaprp.asyncio.open_connection(server.address)
+        writer.write_eof()
+        # What was written is not there as a whole.
+        with pytest.raises(ConnectionResetError):
+            await reader.read()
+        writer.close()
+        server.close()
+        await server.wait_closed()
+
+    run(main())
+
+
 def test_many_streams(run):
     async def main():
         server = await parmaprp.asyncio.start_server(echo, "self:0")

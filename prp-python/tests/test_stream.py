@@ -355,6 +355,21 @@ def test_closed(pair, listener):
         listener.accept()
 
 
+def test_message_that_is_reset(pair):
+    client, server = pair
+    client.setblocking(False)
+    message = bytes(range(256)) * 48 * 1024
+    assert 0 < client.send_message(message) < len(message)
+    client.abort()
+    room = bytearray(len(message))
+    with pytest.raises(ConnectionResetError):
+        server.recv_message_into(room)
+    # What has come before it stays.
+    size, is_whole = server.recv_message_into(room)
+    assert (is_whole, room[:size]) == (False, message[:size]) and size > 0
+    assert server.recv_message_into(room) is None
+
+
 def test_options_and_counters(listener):
     with parmaprp.connect(
         listener.getsockname(), reliability="go-back-n", spin=0, keepalive=(5, 1, 3)

@@ -389,7 +389,8 @@ class Transport(asyncio.Transport):
         try:
             self._protocol.connection_lost(error)
         finally:
-            if abort:
+            # The peer must not take what has come for all there is.
+            if abort or error is not None:
                 self._stream.abort()
             else:
                 self._stream.close()
@@ -448,8 +449,7 @@ class Server(asyncio.AbstractServer):
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
-                context = {"message": "accept failed", "exception": error}
-                self._loop.call_exception_handler(context)
+                self._report(error)
                 if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
                     # Connections wait until there is room again.
                     if self._watch is not None:
@@ -458,8 +458,13 @@ class Server(asyncio.AbstractServer):
                 return
             try:
                 Transport(self._loop, stream, self._factory(), self)
-            except OSError:
-                stream.close()
+            except OSError as error:
+                # No descriptor is left to wait by: to the peer a close would be an end in order.
+                stream.abort()
+                self._report(error)
+
+    def _report(self, error: OSError) -> None:
+        self._loop.call_exception_handler({"message": "accept failed", "exception": error})
 
     def _go_on(self) -> None:
         if self._watch is not None:

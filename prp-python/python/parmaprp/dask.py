@@ -253,7 +253,7 @@ class PRPListener(BaseListener):
             comm.allow_offload = self.allow_offload
             await self.on_connection(comm)
         except (OSError, CommClosedError):
-            stream.close()
+            stream.abort()
             return
         await self._handler(comm)
 
