@@ -11,6 +11,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::write;
 use parking_lot::{Condvar, Mutex};
+use prp_node::printable;
 
 use crate::sys::standard;
 use crate::threads;
@@ -82,13 +83,19 @@ impl Printer {
 
     /// A message of the launcher itself.
     pub(crate) fn report(&self, text: &str) {
-        self.put(true, format!("prp-mpirun: {text}\n").into_bytes());
+        self.put(true, message(text).into_bytes());
     }
 
     /// What waits.
     pub(crate) fn queue(&self) -> Arc<Queue> {
         self.queue.clone()
     }
+}
+
+/// The lines of a message. What ranks have given names does nothing to a terminal.
+fn message(text: &str) -> String {
+    let lines: Vec<_> = text.split('\n').map(printable).collect();
+    format!("prp-mpirun: {}\n", lines.join("\n"))
 }
 
 impl Queue {
@@ -131,4 +138,15 @@ fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message__keeps_its_lines_and_has_a_terminal_do_nothing() {
+        let text = message("rank 1 ended the job: a\u{1b}[2J\r\nb");
+        assert_eq!(text, "prp-mpirun: rank 1 ended the job: a\\u{1b}[2J\\r\nb\n");
+    }
 }
