@@ -35,7 +35,8 @@ pub(crate) fn is_broken(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| BROKEN.contains(&Errno::from_raw(code)))
 }
 
-fn is_short(error: &io::Error) -> bool {
+/// Whether a call has failed with `error` for what there is too little of just now.
+pub(crate) fn is_short(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| EXHAUSTED.contains(&Errno::from_raw(code)))
 }
 

@@ -353,6 +353,28 @@ def call_once(host, port):
         print(connection.makefile().readline(), end="")
 
 
+def serve_greeting(port):
+    listener = socket.create_server(("", port))
+    listening(listener)
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            continue
+        with connection:
+            connection.sendall(b"hello\n")
+            connection.recv(1)
+
+
+def call_greeting(host, port):
+    """Says how a connection to a server whose holder lacks descriptors ends."""
+    try:
+        with socket.create_connection((host, port)) as connection:
+            print(connection.makefile().readline().strip() or "end of file")
+    except OSError:
+        print("error")
+
+
 def call_flooded(host, port):
     """Reads nothing until its peer has no room any more."""
     connection = socket.create_connection((host, port))

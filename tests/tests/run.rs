@@ -38,6 +38,7 @@ prp_tests::main! {
         fall_back__is_counted_and_can_be_forbidden,
         flow__stops_where_a_program_does_not_read,
         holder__is_asked_to_end,
+        holder__without_descriptors_resets_connections,
         holder__is_killed,
         key__is_that_of_the_holder,
         listener__ends_with_its_last_socket,
@@ -312,6 +313,31 @@ fn accept__without_descriptors_leaves_the_connection() {
     let pair = Topology::pair();
     let _server = Run::new(pair.node(2)).serve("serve_scarce", 7032);
     assert_eq!(Run::new(pair.node(1)).call("call_once", "198.18.0.2", 7032), "once\n");
+}
+
+/// A holder with few descriptors passes a connection on or resets it, and has no peer take that for
+/// an end in order.
+fn holder__without_descriptors_resets_connections() {
+    let pair = Topology::pair();
+    let mut greeted = 0;
+    for limit in 16..64 {
+        let mut command = pair.node(2).command("prlimit");
+        command.arg(format!("--nofile={limit}:{limit}")).arg(PROGRAMS.join("prp"));
+        let port = 7100 + limit;
+        command.args(["run", "--require", python(), PEER, "serve_greeting", &port.to_string()]);
+        let mut server = Server::start(command);
+        // With fewer the holder has none to listen with.
+        if !server.line().starts_with("listening") {
+            continue;
+        }
+        let printed = Run::new(pair.node(1)).call("call_greeting", "198.18.0.2", port);
+        assert!(["hello\n", "error\n"].contains(&&*printed), "{limit} descriptors: {printed}");
+        greeted = if printed == "hello\n" { greeted + 1 } else { 0 };
+        if greeted == 3 {
+            return;
+        }
+    }
+    panic!("64 descriptors are enough for a connection");
 }
 
 fn flow__stops_where_a_program_does_not_read() {

@@ -10,15 +10,16 @@ mod processes;
 mod pump;
 
 use std::collections::HashMap;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::net::UnixListener;
-use std::os::unix::net::UnixStream;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
@@ -36,6 +37,9 @@ use pump::Pumps;
 
 /// Bytes of the stack of a thread: enough for the engine of PRP.
 const STACK: usize = 512 << 10;
+
+/// How long the holder may take to begin.
+const BEGINNING: Duration = Duration::from_secs(5);
 
 /// Reasons of failed connections that are kept: programs ask at once, or never.
 const MOST_REASONS: usize = 4096;
@@ -179,6 +183,25 @@ impl Holder {
     }
 }
 
+/// Waits until the holder of a run has begun. It can say nothing itself: it has no standard error.
+///
+/// # Errors
+/// It has ended, or does not answer.
+pub(super) fn check_start(settings: &Settings) -> io::Result<()> {
+    let ask = || {
+        let name = SocketAddr::from_abstract_name(settings.socket_name())?;
+        let mut asking = UnixStream::connect_addr(&name)?;
+        asking.set_read_timeout(Some(BEGINNING))?;
+        // To the end of a process that it does not know it does nothing.
+        asking.write_all(&Request::new(RequestKind::Bye, settings.token).to_bytes())?;
+        asking.read_exact(&mut [0; Answer::SIZE])
+    };
+    ask().map_err(|e: io::Error| {
+        let limits = "RLIMIT_NPROC, pids.max, RLIMIT_AS";
+        io::Error::new(e.kind(), format!("no threads for it, or no memory ({limits}): {e}"))
+    })
+}
+
 /// Answers, with a descriptor if there is one for the program.
 fn reply(asking: &UnixStream, answer: &Answer, end: Option<&OwnedFd>) -> io::Result<()> {
     let bytes = answer.to_bytes();
@@ -203,4 +226,34 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 fn unsent(held: &UnixStream) -> u64 {
     // One stays there.
     waiting(held).saturating_sub(1) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_start__fails_where_the_holder_has_ended_at_once() {
+        let session = process::id();
+        let text = format!("1,{session:016x},{:032x},0,1,198.18.0.0/16,0,both,0,0,1", 7);
+        let settings: Settings = text.parse().expect("settings");
+        let name = SocketAddr::from_abstract_name(settings.socket_name()).expect("a name");
+        let socket = UnixListener::bind_addr(&name).expect("a free name");
+        let answering = thread::spawn(move || {
+            let (mut asking, _) = socket.accept().expect("it asks");
+            let mut bytes = [0; Request::SIZE];
+            asking.read_exact(&mut bytes).expect("a request");
+            reply(&asking, &Answer::default(), None).expect("it waits");
+            // The next one gets no answer.
+            let _ = socket.accept().expect("it asks");
+            Request::parse(&bytes).expect("a request").kind
+        });
+        check_start(&settings).expect("an answer");
+        // Expect: the same while it ends, and once it has ended.
+        for _ in 0..2 {
+            let error = check_start(&settings).expect_err("none").to_string();
+            assert!(error.contains("RLIMIT_NPROC"), "{error}");
+        }
+        assert_eq!(answering.join().expect("no panic"), RequestKind::Bye);
+    }
 }

@@ -33,7 +33,7 @@ impl Holder {
             ip: own.into(),
         };
         // A socket that was closed just now does not have its port any more.
-        self.ports.check(Instant::now());
+        self.check_sockets();
         let started = Instant::now();
         loop {
             let mut is_own = false;

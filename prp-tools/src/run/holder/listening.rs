@@ -19,7 +19,7 @@ use super::pair::Pair;
 use super::ports::{ListeningPort, ListeningSocket, Ringing};
 use super::pump::Passage;
 use super::{Holder, reply, spawn};
-use crate::accepting::Acceptor;
+use crate::accepting::{Acceptor, is_short};
 
 /// How long a listening socket may take to have room for a connection.
 const ROOM: Duration = Duration::from_secs(5);
@@ -55,13 +55,26 @@ impl Holder {
 
     /// Checks what listens and what waits, and tries the ports again that others had.
     pub(super) fn check_ports(self: &Arc<Self>) {
-        self.ports.check(Instant::now());
+        self.check_sockets();
         for (port, socket) in self.ports.take_waiting() {
             // The program has been told already. Any other error may pass too.
             if self.open(port, socket).is_err() {
                 self.ports.wait(port, socket);
             }
         }
+    }
+
+    /// Checks what listens and what waits.
+    pub(super) fn check_sockets(&self) {
+        let left = self.ports.check(Instant::now());
+        left.into_iter().for_each(|ringing| self.give_up(ringing));
+    }
+
+    /// Resets a connection that no program takes: that nobody holds its end would be an end in
+    /// order.
+    fn give_up(&self, ringing: Ringing) {
+        self.processes.reset_on_close(ringing.number, true);
+        drop(ringing.end);
     }
 
     /// Lists `port`, and has connections that come to `listener` wake the program's `socket`.
@@ -88,38 +101,47 @@ impl Holder {
                 Ok(0) => return,
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return,
+                // It passes when connections end.
+                Err(e) if is_short(&e) => {
+                    thread::sleep(REST);
+                    continue;
+                }
+                Err(_) => return self.ports.give_up(port),
             }
             let accept = || listener.accept_timeout(Duration::from_millis(1));
             match acceptor.next(accept) {
                 Ok((stream, peer)) => {
+                    // Until its bytes are passed on: to the peer anything else would be an end in
+                    // order.
+                    let _ = stream.set_linger(Some(Duration::ZERO));
                     let holder = self.clone();
                     let _ = spawn(move || holder.ring(port, stream, peer));
                 }
                 Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
-                Err(_) => return,
+                Err(_) => return self.ports.give_up(port),
             }
         }
     }
 
-    /// Has a program accept the connection, and a thread pass its bytes on.
+    /// Has a program accept the connection, which is reset otherwise, and a thread pass its bytes
+    /// on.
     fn ring(self: &Arc<Self>, port: u16, stream: PrpStream, peer: PrpAddr) {
         let number = self.number();
-        let refuse = |stream: PrpStream| {
-            // The peer is reset; if nobody listens any more, the next one is refused.
-            let _ = stream.set_linger(Some(Duration::ZERO));
-            self.ports.check(Instant::now());
-        };
-        let Some(socket) = self.ports.newest(port) else { return refuse(stream) };
+        // If nobody listens any more, the next one is refused.
+        let refuse = || self.check_sockets();
+        let Some(socket) = self.ports.newest(port) else { return refuse() };
         let name = self.accepted_name(port, number, peer, socket);
-        let Ok(Pair { held, end }) = Pair::open(&name) else { return refuse(stream) };
+        let Ok(Pair { held, end }) = Pair::open(&name) else { return refuse() };
         // The program may accept before this thread goes on.
         let held = Arc::new(held);
         let connection = self.processes.add(number, None, &held);
         match self.wake(socket.target, end, number) {
-            Ok(()) => self.pass(Passage::new(number, stream, held, connection)),
+            Ok(()) => {
+                let _ = stream.set_linger(None);
+                self.pass(Passage::new(number, stream, held, connection));
+            }
             Err(_) => {
-                refuse(stream);
+                refuse();
                 self.processes.remove(number);
             }
         }
@@ -164,13 +186,13 @@ impl Holder {
         let ringing =
             Ringing { bell: bell.into(), target, end, number, accepted: None, ended: None };
         self.ports.ring(own.is_ipv6(), own.port(), ringing);
-        let connected = socket.connect_timeout(&target.into(), ROOM);
-        match connected {
-            // A program has it already, and has closed its end, by a reset if its listener has
-            // SO_LINGER of zero.
-            Err(_) if self.ports.take(own.is_ipv6(), own.port()).is_none() => Ok(()),
-            connected => connected,
-        }
+        socket.connect_timeout(&target.into(), ROOM).or_else(|e| {
+            // Without it a program has it already, and has closed its end, by a reset if its
+            // listener has SO_LINGER of zero.
+            let Some(left) = self.ports.take(own.is_ipv6(), own.port()) else { return Ok(()) };
+            self.give_up(left);
+            Err(e)
+        })
     }
 
     /// Has a program accept a connection once more for which it had no descriptor.
@@ -183,7 +205,7 @@ impl Holder {
         let holder = self.clone();
         let ring = move || {
             thread::sleep(REST);
-            // Without a listener the end is closed, as that of a connection which was accepted.
+            // Without a listener it is reset.
             let _ = holder.wake(target, end, number);
         };
         spawn(ring).map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())

@@ -125,6 +125,13 @@ impl Ports {
         self.listening.lock().remove(&port);
     }
 
+    /// Removes a port that is of no use any more, whose sockets wait for another one.
+    pub(super) fn give_up(&self, port: u16) {
+        let listening = self.listening.lock().remove(&port);
+        let sockets = listening.into_iter().flat_map(|it| it.sockets);
+        sockets.for_each(|socket| self.wait(port, socket));
+    }
+
     /// Returns the newest of the sockets that listen at `port`.
     pub(super) fn newest(&self, port: u16) -> Option<ListeningSocket> {
         self.listening.lock().get(&port)?.sockets.last().copied()
@@ -158,9 +165,9 @@ impl Ports {
         self.ringing.lock().remove(&(is_ip6, port))
     }
 
-    /// Drops the ports whose sockets are all closed, and the connections that no program will
+    /// Drops the ports whose sockets are all closed. Returns the connections that no program will
     /// accept, or has asked for until `now`.
-    pub(super) fn check(&self, now: Instant) {
+    pub(super) fn check(&self, now: Instant) -> Vec<Ringing> {
         let mut listening = self.listening.lock();
         let mut waiting = self.waiting.lock();
         // While nothing can be added: it would not be in the tables.
@@ -184,19 +191,20 @@ impl Ports {
                 Err(e) => !matches!(e, Errno::EAGAIN | Errno::ENOTCONN),
             }
         };
-        self.ringing.lock().retain(|key, ringing| {
+        let is_left = |key: &(bool, u16), ringing: &mut Ringing| {
             if sockets.as_ref().is_some_and(|it| it.accepted.contains(key)) {
                 let since = *ringing.accepted.get_or_insert(now);
                 if now.saturating_duration_since(since) >= ASKING {
-                    return false;
+                    return true;
                 }
             }
             if !is_over(&ringing.bell) {
-                return true;
+                return false;
             }
             let since = *ringing.ended.get_or_insert(now);
-            now.saturating_duration_since(since) < ENDED
-        });
+            now.saturating_duration_since(since) >= ENDED
+        };
+        self.ringing.lock().extract_if(is_left).map(|(_, ringing)| ringing).collect()
     }
 }
 
@@ -303,7 +311,7 @@ mod tests {
             let _accepted = listener.accept().expect("one that waits");
             ports.check(now);
             assert!(ports.ringing.lock().contains_key(&(false, port)), "{address}");
-            ports.check(now + ASKING);
+            assert_eq!(ports.check(now + ASKING).len(), 1, "{address}");
             assert!(ports.take(false, port).is_none(), "{address}");
         }
     }
@@ -319,6 +327,19 @@ mod tests {
         let (stop, stopped) = UnixStream::pair().expect("descriptors");
         ports.add(port, ListeningPort { sockets: vec![socket], _stop: stop });
         stopped
+    }
+
+    #[test]
+    fn give_up__has_the_sockets_wait_for_another_port() {
+        let ports = Ports::default();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let listening = socket(&listener);
+        let _stopped = list(&ports, 7, listening);
+        ports.give_up(7);
+        assert_eq!((ports.newest(7), ports.take_waiting()), (None, vec![(7, listening)]));
+        // One that was removed meanwhile.
+        ports.give_up(7);
+        assert!(ports.is_empty());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The processes of a run and what they did, and the end of the holder.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -16,6 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use parking_lot::Mutex;
+use prp_node::process::program;
 use serde::Serialize;
 
 use super::{Holder, unsent};
@@ -116,8 +117,7 @@ impl Processes {
             Known { end: pidfd::open(pid).ok().map(Arc::new), counts }
         });
         if is_new || is_unknown {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            name.trim_end().clone_into(&mut process.counts.program);
+            process.counts.program = program(pid.unsigned_abs());
         }
         if is_unknown {
             let _ = (&self.wake).write(&[0]);

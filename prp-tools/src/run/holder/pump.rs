@@ -78,7 +78,7 @@ impl Holder {
         }
         let Ok(pump) = Pump::new() else {
             drop(pumps);
-            return self.end(passage, End::Broken);
+            return self.end(passage, End::Left);
         };
         let pump = Arc::new(pump);
         *pump.inbox.lock() = Inbox { new: vec![passage], count: 1, is_over: false };
@@ -88,7 +88,7 @@ impl Holder {
         }
         drop(pumps);
         for passage in std::mem::take(&mut pump.inbox.lock().new) {
-            self.end(passage, End::Broken);
+            self.end(passage, End::Left);
         }
     }
 
@@ -141,7 +141,7 @@ impl Pump {
                 Ok(()) => passages.push(passage),
                 Err(_) => {
                     self.inbox.lock().count -= 1;
-                    holder.end(passage, End::Broken);
+                    holder.end(passage, End::Left);
                 }
             }
         }
