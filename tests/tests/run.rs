@@ -325,6 +325,8 @@ fn holder__without_descriptors_resets_connections() {
         command.arg(format!("--nofile={limit}:{limit}")).arg(PROGRAMS.join("prp"));
         let port = 7100 + limit;
         command.args(["run", "--require", python(), PEER, "serve_greeting", &port.to_string()]);
+        // Python says what it lacks.
+        command.stderr(Stdio::null());
         let mut server = Server::start(command);
         // With fewer the holder has none to listen with.
         if !server.line().starts_with("listening") {

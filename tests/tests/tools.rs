@@ -363,7 +363,7 @@ fn routed__is_found_whatever_is_wrong_with_prphosts() {
     let error = |what| status(what)["last_error"].as_str().map(str::to_owned);
     hosts.replace("7 02:00:00:00:00:07 eth0\n");
     let why = error("no line of this node");
-    assert!(why.as_ref().is_some_and(|why| why.contains("02:00:00:00:00:0")), "{why:?}");
+    assert!(why.as_ref().is_some_and(|why| why.contains("no line has")), "{why:?}");
     std::fs::remove_file(hosts.path()).expect("it is there");
     let why = error("no file");
     assert!(why.as_ref().is_some_and(|why| why.contains("No such file")), "{why:?}");
