@@ -127,7 +127,7 @@ fn unchecked__counts_by_reason() {
         for packet in packets {
             unchecked.note(&reader.read(&parsed(packet), false).expect("it has a key"));
         }
-        unchecked.lines().map(|line| line.to_string()).collect::<Vec<_>>().join("\n")
+        unchecked.lines().collect::<Vec<_>>().join("\n")
     };
     let with_nodes = packets_of([1, 2].map(of_node));
     let text = counted(Some(keyring(Mode::Seal, 7)), &with_nodes);

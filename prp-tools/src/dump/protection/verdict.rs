@@ -1,7 +1,5 @@
 //! What key files say of a packet, and why they say nothing of some.
 
-use std::fmt::Display;
-
 use prp_node::counted;
 use prp_proto::key::Refusal;
 
@@ -77,7 +75,7 @@ impl Unchecked {
     }
 
     /// Returns a line for each reason that there was.
-    pub(in crate::dump) fn lines(&self) -> impl Iterator<Item = impl Display> {
+    pub(in crate::dump) fn lines(&self) -> impl Iterator<Item = String> {
         let counts = WhyNot::ALL.into_iter().zip(self.counts).filter(|(_, count)| *count > 0);
         counts.map(|(why, count)| {
             format!("not checked: {} {}", counted(count as usize, "packet"), why.text())
