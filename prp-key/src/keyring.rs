@@ -188,8 +188,8 @@ impl Keyring {
         check_outside(self.candidates(sender(header), id, with_nodes)?, (header, payload), rest)
     }
 
-    /// Checks a captured frame outside connections, between any two nodes, as [`check`](Self::check)
-    /// does one for this node.
+    /// Checks a captured frame outside connections, between any two nodes, as
+    /// [`check`](Self::check) does one for this node.
     ///
     /// # Errors
     /// No member whose secret is here has made it. [`Refusal::UnknownKey`] where that cannot be

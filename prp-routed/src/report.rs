@@ -74,9 +74,9 @@ pub struct Status {
     pub last_error: Option<String>,
     /// What to do about that, if it is not enough to correct the file and read it again.
     pub last_error_fix: Option<String>,
-    /// What keeps devices that prphosts names, or the cluster's key, from use, whether prphosts says
-    /// something else by now, whether frames were too large to go on, and where frames come from
-    /// that are dropped since prphosts has their source elsewhere.
+    /// What keeps devices that prphosts names, or the cluster's key, from use, whether prphosts
+    /// says something else by now, whether frames were too large to go on, and where frames come
+    /// from that are dropped since prphosts has their source elsewhere.
     pub troubles: Vec<String>,
     /// The id of the secret of the cluster's key that it signs with, if it has the key.
     pub key_id: Option<u16>,

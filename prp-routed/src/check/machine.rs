@@ -312,9 +312,9 @@ impl Machine {
     }
 }
 
-/// Whether the kernel has found, by its `table` of IPv6 addresses (`if_inet6`), that another machine
-/// has the address that follows from the hardware address of the device called `name` (RFC 4862,
-/// 5.4). The machine that comes later finds it.
+/// Whether the kernel has found, by its `table` of IPv6 addresses (`if_inet6`), that another
+/// machine has the address that follows from the hardware address of the device called `name` (RFC
+/// 4862, 5.4). The machine that comes later finds it.
 fn is_address_taken(table: &str, name: &str, mac: MacAddr) -> bool {
     /// `IFA_F_DADFAILED`.
     const IS_TAKEN: u8 = 0x08;

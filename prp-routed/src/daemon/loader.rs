@@ -27,7 +27,8 @@ pub(super) enum ReloadRequest {
 /// What there was in the file.
 #[derive(Debug)]
 pub(super) struct Reading {
-    /// None if the file could not be looked at. Where it was written meanwhile it is the one before.
+    /// None if the file could not be looked at. Where it was written meanwhile it is the one
+    /// before.
     pub(super) version: Option<FileVersion>,
     pub(super) table: io::Result<Table>,
 }

@@ -30,8 +30,7 @@ pub(in crate::run::holder) enum End {
     InOrder,
     /// The connection of PRP is over, and not in order.
     Broken,
-    /// The program has left it before its end, or nothing is there to pass its bytes on: its peer is
-    /// reset.
+    /// The program has left it before its end, or nothing passes its bytes on: its peer is reset.
     Left,
 }
 
