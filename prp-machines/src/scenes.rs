@@ -22,7 +22,9 @@ use crate::model::Model;
 pub(crate) enum Setup {
     /// One machine of two processors; two nodes, joined by two cables.
     Pair,
-    /// The same with one processor.
+    /// The same with one cable, and the second node's card of another model.
+    Mixed,
+    /// As [`Self::Pair`] with one processor.
     OneProcessor,
     /// The same with little memory.
     SmallMemory,

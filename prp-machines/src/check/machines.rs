@@ -68,6 +68,7 @@ fn places(setup: Setup, model: &'static Model) -> Vec<NodePlace> {
             let both = [(0, model), (1, model)];
             vec![place(1, 0, &both), place(2, 0, &both)]
         }
+        Setup::Mixed => vec![place(1, 0, &[(0, model)]), place(2, 0, &[(0, other)])],
         Setup::Chain => vec![
             place(1, 0, &[(0, model)]),
             place(2, 0, &[(1, other)]),

@@ -1,6 +1,7 @@
 //! Kernels as Debian packages, which are downloaded and unpacked and never installed.
 
 use std::cmp::Ordering;
+use std::fmt::{self, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,12 +22,21 @@ const KINDS: [&str; 4] = ["cloud", "dbg", "rt", "unsigned"];
 /// `word` is no version, no package has it, or it cannot be downloaded.
 pub(super) fn download(word: &str, cache: &Path) -> Outcome<PathBuf> {
     let wanted = Wanted::parse(word)?;
+    fetch(wanted, cache).or_else(|reason| {
+        // Old lists name packages that the mirror has replaced. Only root can bring new ones.
+        run(Command::new("apt-get").args(["-qq", "update"])).map_err(|_| reason)?;
+        fetch(wanted, cache)
+    })
+}
+
+/// As [`download`], with apt's lists as they are.
+fn fetch(wanted: Wanted<'_>, cache: &Path) -> Outcome<PathBuf> {
     let cached = fs::read_dir(cache).into_iter().flatten().flatten();
     let cached = cached.filter_map(|entry| entry.file_name().into_string().ok());
     let Some(package) = wanted.newest(known(wanted.version)).or_else(|| wanted.newest(cached))
     else {
         return Err(Failure::new(format!(
-            "no package has a kernel {word}: `apt-get update`, or name a .deb file or a folder; \
+            "no package has a kernel {wanted}: `apt-get update`, or name a .deb file or a folder; \
              `apt-cache pkgnames {PREFIX}` lists those that there are"
         )));
     };
@@ -124,6 +134,13 @@ impl<'a> Wanted<'a> {
         let is_whole = rest.starts_with(['.', '-', '+']);
         let is_right = if self.is_realtime { parts.next() == Some("rt") } else { true };
         is_image && is_whole && is_right && parts.next().is_none() && rest.ends_with("-amd64")
+    }
+}
+
+impl Display for Wanted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.version)?;
+        if self.is_realtime { f.write_str("-rt") } else { Ok(()) }
     }
 }
 

@@ -7,14 +7,19 @@ use crate::scenes::Scene;
 /// The scenes of this file.
 pub(super) const SCENES: fn() -> Vec<Scene> = || {
     vec![
-        Scene::new("tools", "prp ping, trace, doctor, dump, stat and hosts say what is so", tools)
-            .core(),
+        Scene::new("tools", "prp ping, trace, doctor, dump, stat and hosts say what is so", tools),
         Scene::new("transfer", "20 MB in both directions", |lab| lab.transfer(BYTES)).core(),
-        Scene::new("transfer-udp", "20 MB in both directions over UDP", transfer_udp).core(),
+        Scene::new("transfer-udp", "20 MB in both directions over UDP", transfer_udp),
+        Scene {
+            exception: |_, model| {
+                (model.name != "virtio-net").then_some("no card has a part in it")
+            },
+            ..Scene::new("transfer-unix", "20 MB in both directions by Unix sockets", transfer_unix)
+        },
         Scene::new("messages", "messages of 0 to 70,000 bytes, many of them padded", messages)
             .core(),
-        Scene::new("classic", "a client that knows the header of 1997 only", classic).core(),
-        Scene::new("refusal", "a closed port refuses, a killed peer resets", refusal).core(),
+        Scene::new("classic", "a client that knows the header of 1997 only", classic),
+        Scene::new("refusal", "a closed port refuses, a killed peer resets", refusal),
         Scene::new("tcp-beside", "TCP and PRP on one card at the same time", tcp_beside),
         Scene::new("mpi", "a ring of four ranks on both nodes", mpi),
     ]
@@ -61,6 +66,15 @@ fn doctor(lab: &mut Lab) -> Outcome {
 
 fn transfer_udp(lab: &mut Lab) -> Outcome {
     lab.use_udp("eth0")?;
+    lab.transfer(BYTES)
+}
+
+fn transfer_unix(lab: &mut Lab) -> Outcome {
+    for node in [1, 2] {
+        let lines = "1 unix:/run/machines/cluster node1\n2 unix:/run/machines/cluster node2\n";
+        lab.set_hosts(node, &format!("self {node}\n{lines}"))?;
+    }
+    lab.on(1, "mkdir -m 700 cluster")?;
     lab.transfer(BYTES)
 }
 

@@ -7,15 +7,15 @@ use crate::scenes::Scene;
 /// The scenes of this file.
 pub(super) const SCENES: fn() -> Vec<Scene> = || {
     vec![
-        Scene::new("vlan", "both nodes on a VLAN device", vlan).core(),
+        Scene::new("vlan", "both nodes on a VLAN device", vlan),
         Scene::new(
             "vlan-prphosts",
             "vlan= in the prphosts of one node, a VLAN device on the other",
             vlan_prphosts,
         )
         .core(),
-        Scene::new("vlan-other", "frames of another VLAN are not taken", vlan_other).core(),
-        Scene::new("vlan-priority", "frames with a priority tag are taken", vlan_priority).core(),
+        Scene::new("vlan-other", "frames of another VLAN are not taken", vlan_other),
+        Scene::new("vlan-priority", "frames with a priority tag are taken", vlan_priority),
     ]
 };
 
