@@ -50,6 +50,12 @@ pub(crate) const ALL: [Model; 10] = [
 ];
 
 impl Model {
+    /// Why the kernel does not learn that a card's cable is pulled, if it does not: QEMU's e1000e
+    /// never withdraws the interrupt of the first change of the link, and raises none for others.
+    pub(crate) fn hides_its_cable(&self) -> Option<&'static str> {
+        (self.device == "e1000e").then_some("QEMU's e1000e tells the kernel of no pulled cable")
+    }
+
     /// The model of the other machine where there are two.
     pub(crate) fn partner(&self) -> &'static Self {
         let name = if self.device.starts_with("virtio") { "e1000e" } else { "virtio-net" };

@@ -5,21 +5,28 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::lab::{Flow, Lab, STEP, address, quote};
+use crate::lab::{Flow, Lab, NodeNumber, STEP, address, quote};
 use crate::scenes::Scene;
 
 /// The scenes of this file.
 pub(super) const SCENES: fn() -> Vec<Scene> = || {
     vec![
-        Scene::new(
-            "bond-backup",
-            "a bond whose active card loses its cable in a flow",
-            bond_backup,
-        ),
-        Scene::new("bond-lacp", "a bond of both cards by 802.3ad", bond_lacp),
         Scene {
-            exception: |_, _| {
-                (!is_installed("teamd")).then_some("no teamd: apt-get install libteam-utils")
+            exception: |_, model| model.hides_its_cable(),
+            ..Scene::new(
+                "bond-backup",
+                "a bond whose active card loses its cable in a flow",
+                bond_backup,
+            )
+        },
+        Scene {
+            exception: |_, model| model.hides_its_cable(),
+            ..Scene::new("bond-lacp", "a bond of both cards by 802.3ad", bond_lacp)
+        },
+        Scene {
+            exception: |_, model| {
+                let hint = "no teamd: apt-get install libteam-utils";
+                model.hides_its_cable().or_else(|| (!is_installed("teamd")).then_some(hint))
             },
             ..Scene::new("team", "a team whose active card loses its cable in a flow", team)
         },
@@ -46,25 +53,30 @@ fn add_bond(lab: &mut Lab, mode: &str) -> Outcome {
     lab.wait_for_link(2, "bond0")
 }
 
-/// Waits until the bonds of both nodes use a card.
-fn wait_for_active(lab: &mut Lab, card: &str) -> Outcome {
-    for node in [1, 2] {
-        lab.until(node, &format!("[[ $(</sys/class/net/bond0/bonding/active_slave) == {card} ]]"))?;
-    }
-    Ok(())
-}
-
-fn bond_backup(lab: &mut Lab) -> Outcome {
-    add_bond(lab, "mode active-backup primary eth0")?;
-    wait_for_active(lab, "eth0")?;
+/// Pulls and plugs in the first cable in a flow; `is_active` has a condition for each node, by
+/// which it uses a card.
+fn fail_over(lab: &mut Lab, is_active: &dyn Fn(&str) -> [(NodeNumber, String); 2]) -> Outcome {
+    let wait = |lab: &mut Lab, card: &str| {
+        is_active(card).iter().try_for_each(|(node, condition)| lab.until(*node, condition))
+    };
+    wait(lab, "eth0")?;
     let flow = lab.begin_flow(&Flow::default())?;
     for (is_in, card) in [(false, "eth1"), (true, "eth0")] {
         lab.set_cable(1, 0, is_in)?;
         lab.set_cable(2, 0, is_in)?;
-        wait_for_active(lab, card)?;
+        wait(lab, card)?;
         lab.await_progress(&flow)?;
     }
     lab.stop_flow(&flow)
+}
+
+fn bond_backup(lab: &mut Lab) -> Outcome {
+    add_bond(lab, "mode active-backup primary eth0")?;
+    let active = |card: &str| {
+        let condition = format!("[[ $(</sys/class/net/bond0/bonding/active_slave) == {card} ]]");
+        [1, 2].map(|node| (node, condition.clone()))
+    };
+    fail_over(lab, &active)
 }
 
 fn bond_lacp(lab: &mut Lab) -> Outcome {
@@ -100,19 +112,17 @@ fn team(lab: &mut Lab) -> Outcome {
         });
         lab.on(node, "ip link set eth0 down; ip link set eth1 down")?;
         let settings = quote(&settings.to_string());
-        let daemon = lab.start(node, &format!("exec teamd -r -c {settings}"), STEP * 4)?;
+        let daemon = lab.start(node, &format!("exec teamd -r -U -c {settings}"), STEP * 4)?;
         let set_up = format!("ip link set team{node} up");
         lab.until_during(node, &set_up, &[&daemon])?;
         lab.wait_for_link(node, &format!("team{node}"))?;
         lab.set_hosts(node, &lab.ethernet_hosts(&format!("team{node}")))?;
     }
-    let flow = lab.begin_flow(&Flow::default())?;
-    for is_in in [false, true] {
-        lab.set_cable(1, 0, is_in)?;
-        lab.set_cable(2, 0, is_in)?;
-        lab.await_progress(&flow)?;
-    }
-    lab.stop_flow(&flow)
+    let active = |card: &str| {
+        let port = "teamdctl -U team$node state item get runner.active_port";
+        [1, 2].map(|node| (node, format!("node={node}; [[ $({port}) == {card} ]]")))
+    };
+    fail_over(lab, &active)
 }
 
 fn bridge(lab: &mut Lab) -> Outcome {
