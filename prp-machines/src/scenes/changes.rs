@@ -13,6 +13,11 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
             "the card gets another hardware address and its old one again in a flow",
             hardware_address,
         ),
+        Scene::new(
+            "address-udp",
+            "the device loses its IP address and gets it back, over UDP, in a flow",
+            ip_address,
+        ),
         Scene::new("module", "the module of the cards is unloaded and loaded in a flow", module),
         Scene::new(
             "unplug",
@@ -48,6 +53,22 @@ fn hardware_address(lab: &mut Lab) -> Outcome {
     // Frames are for the address of prphosts, which nobody has meanwhile.
     lab.on(1, &format!("{}; sleep 1; {}", set("02:00:00:00:ee:01"), set(&address(1, 0))))?;
     lab.await_progress(&flow)?;
+    lab.stop_flow(&flow)
+}
+
+fn ip_address(lab: &mut Lab) -> Outcome {
+    lab.use_udp("eth0")?;
+    let flow = lab.begin_flow(&Flow::default())?;
+    for (node, other) in [(1, "10.9.0.77/24"), (2, "10.8.0.77/24")] {
+        lab.on(
+            node,
+            &format!(
+                "ip address flush dev eth0; ip address add {other} dev eth0; sleep 1\n\
+                 ip address del {other} dev eth0; ip address add 10.9.0.{node}/24 dev eth0"
+            ),
+        )?;
+        lab.await_progress(&flow)?;
+    }
     lab.stop_flow(&flow)
 }
 

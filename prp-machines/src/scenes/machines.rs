@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::failure::{Failure, Outcome};
 use crate::lab::{Flow, Lab, address};
 use crate::scenes::changes::load_driver_again;
@@ -12,8 +14,12 @@ use crate::scenes::{Scene, Setup};
 pub(super) const SCENES: fn() -> Vec<Scene> = || {
     let two = |name, summary, run| Scene::new(name, summary, run).with(Setup::TwoMachines);
     vec![
-        Scene::new("router", "a router between two models of cards, in the kernel", router)
-            .with(Setup::Chain),
+        Scene::new(
+            "router",
+            "a router between two models of cards, from 6.6 on in the kernel",
+            router,
+        )
+        .with(Setup::Chain),
         two("two-transfer", "20 MB in both directions between two machines", |lab| {
             lab.transfer(20_000_000)
         }),
@@ -54,7 +60,22 @@ fn router(lab: &mut Lab) -> Outcome {
         return Err(Failure::new(format!("the trace does not lead by node3 to node2: {trace}")));
     }
     lab.transfer(5_000_000)?;
-    lab.on(3, "prp routed status; prp routed counters | grep -i forwarded").map(drop)
+    let release = lab.on(3, "uname -r")?;
+    let counters = lab.on(3, "prp routed counters --json")?;
+    if forwards_as_it_should(&release, &counters) {
+        return Ok(());
+    }
+    let status = lab.on(3, "prp routed status")?;
+    Err(Failure::new(format!("Linux {}, {} {}", release.trim(), counters.trim(), status.trim())))
+}
+
+/// Whether a router forwarded frames, and where Linux can (6.6 and later) in the kernel.
+fn forwards_as_it_should(release: &str, counters: &str) -> bool {
+    let counters: Value = serde_json::from_str(counters).unwrap_or_default();
+    let is_some = |name: &str| counters[name].as_u64().is_some_and(|count| count > 0);
+    let mut version = release.split('.').map(|part| part.parse().unwrap_or(0));
+    let version: [u32; 2] = [(); 2].map(|()| version.next().unwrap_or(0));
+    is_some("forwarded_frames") && (version < [6, 6] || is_some("forwarded_by_kernel"))
 }
 
 fn bridge(lab: &mut Lab) -> Outcome {
@@ -101,4 +122,21 @@ fn pause_long(lab: &mut Lab) -> Outcome {
     lab.pause(2, Duration::from_secs(100))?;
     lab.await_progress(&flow)?;
     lab.stop_flow(&flow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forwards_as_it_should__in_the_kernel_where_that_can() {
+        let counters = |all: u32, kernel: u32| {
+            format!("{{\"forwarded_frames\": {all}, \"forwarded_by_kernel\": {kernel}}}\n")
+        };
+        assert!(forwards_as_it_should("6.12.9-amd64\n", &counters(5, 3)));
+        assert!(!forwards_as_it_should("6.12.9-amd64\n", &counters(5, 0)));
+        assert!(forwards_as_it_should("6.1.0-50-amd64\n", &counters(5, 0)));
+        assert!(!forwards_as_it_should("6.1.0-50-amd64\n", &counters(0, 0)));
+        assert!(!forwards_as_it_should("6.1.0-50-amd64\n", "no answer"));
+    }
 }
