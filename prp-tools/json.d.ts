@@ -232,12 +232,53 @@ type PrpDoctor = {
   faults: number;
   warnings: number;
   findings: { // faults first
-    kind: string;
+    kind: FindingKind;
     severity: "fault" | "warning" | "note";
     cause: string;
     fix: string | null; // null: nothing is to be done
   }[];
 };
+
+type FindingKind =
+  // This process and this machine
+  | "privilege_raw" // no CAP_NET_RAW
+  | "privilege_admin" | "privilege_bpf" // none, and what that costs
+  | "seccomp" // a filter of system calls that refuses bpf(2), or ends the process there
+  | "descriptors" // a limit below 256, or below 32
+  | "variable" // a value without effect, a relative path
+  | "clock" // it takes a system call
+  | "fast_paths_off"
+  | "prphosts" // all that prp hosts check finds
+  | "run_dir" // other users may write there, so no process believes the router
+  | "node_port" // its holder is stopped or hangs: over UDP requests to the node are lost
+  // Devices
+  | "mtu" // less than mtu= says, or no room for a datagram of 1200 bytes
+  | "qdisc" // one that shapes or delays
+  | "device_errors" | "ring_drops" | "half_duplex" | "speed" // below 1 Gbit/s
+  | "filter" // a chain of nftables, or a place for filters of tc
+  | "eee" | "interrupt_moderation" | "pause_frames" | "bond"
+  | "governor" | "idle_states" // with --latency
+  | "hypervisor" // its switch drops frames from other addresses than the machine's own
+  | "wireless" | "cloud" // pass IP only: use UDP
+  | "ethertype" // a protocol of the kernel takes the same one
+  | "vlan"
+  // The router and other processes here
+  | "no_router" | "router" | "router_drops" | "router_hosts" | "router_silent"
+  | "process_silent" | "process_drops" | "overruns" | "too_big" | "bad_crc" | "bad_source"
+  | "repeats" // 5 % of the segments were sent again
+  // The cluster key
+  | "unsigned" | "unknown_key" | "bad_tag" // frames dropped
+  | "key_file" // it cannot be read or is wrong: no program uses PRP here
+  | "no_key" // a node answers only without the key
+  | "node_key" // not readable, not that of prphosts, or missing for some nodes
+  | "router_key" // prp-routed has none, or another one than the file
+  // The path to a node
+  | "route" // the node is not known
+  | "no_answer" | "no_route" | "loop" | "loss"
+  | "not_sent" // this machine's kernel refuses what is for the node
+  | "duplicate_node" // echoes are answered twice
+  | "mtu_hole" // large frames are lost on the path
+  | "gso_batches_lost" | "gso_batches_refused"; // datagrams to the node go one by one
 
 type PrpDump = { // one a line; numbers of nodes, ports and segments are null in what is no packet
   time: seconds; // since 1970, UTC

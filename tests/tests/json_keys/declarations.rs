@@ -104,6 +104,8 @@ impl<'a> Parser<'a> {
     }
 
     fn union(&mut self) -> Shape {
+        // One may stand before the first as well.
+        self.takes("|");
         let first = self.intersection();
         let mut all = vec![first];
         while self.takes("|") {

@@ -186,7 +186,7 @@ fn search(shape: &Shape, path: &str, seen: &Seen, unseen: &mut Vec<String>) {
 pub(crate) fn forms() {
     let text = "// x\ntype ms = number; // y\ntype End = { port: number };\n\
                 type All = { a: ms; b?: { c: string }[] };\n\
-                type PrpX = PrpY & {\n  name: \"n-1\" | \"m\" | null;\n  ends: (End | null)[];\n\
+                type PrpX = PrpY & {\n  name: | \"n-1\" | \"m\" | null;\n  ends: (End | null)[];\n\
                 by: Record<string, { frames: ms }>;\n  rows: number[][];\n  far?: { off: ms };\n\
                 of: { x: ms } | { y: ms };\n};\ntype PrpY = Partial<All> & { a: ms };\n";
     let compared = |printed: &str| {
