@@ -7,12 +7,12 @@
 //!
 //! Why it is made like this:
 //!
-//! - The handshake is pattern NNpsk0 of the Noise framework (KKpsk0 where nodes have keys) with keys
-//!   for Diffie-Hellman that live as long as the process. A pair of processes computes its secret
-//!   once; connections take their keys from it by hashing. A process that was started again has
-//!   another key, so no message asks for "once more in full".
-//! - The tag of a request is checked before anything is computed or kept: a forged one costs a hash.
-//! - The nonce is a counter of frames and no segment number, since a segment that is repeated carries
+//! - The handshake is pattern NNpsk0 of the Noise framework (KKpsk0 where nodes have keys), with
+//!   keys for Diffie-Hellman that live as long as the process. A pair of processes computes its
+//!   secret once; connections take their keys from it by hashing. A process that was started again
+//!   has another key, so no message asks for "once more in full".
+//! - The tag of a request is checked before anything is computed or kept: forging costs a hash.
+//! - The nonce is a counter of frames and no segment number: a segment that is repeated carries
 //!   another acknowledgement. A [`Session`] cannot be copied.
 //! - One of the two ends begins each epoch of keys, after it has seen the other one in the epoch
 //!   before. So a receiver knows three keys at most, and a frame says which it has.
