@@ -458,23 +458,23 @@ type Pair = {
   failed: string | null; // why; null if it did not
 };
 
-// What each figure is: docs/performance.md, "Names in JSON". Those not measured are absent.
+// Figures of one stream between two nodes where nothing else is said. Those not measured are absent.
 type PrpPerfSummary = {
-  latency_us?: Record<Transport, Record<Wait, Record<Size, us>>>;
+  latency_us?: Record<Transport, Record<Wait, Record<Size, us>>>; // one way
   goodput_gbps?: Record<string, Record<Transport, Gbps>>; // by MTU
   goodput_mbps?: Record<string, Record<Transport, number>>; // by the link's rate in Mbit/s
-  connects_per_s?: Record<Transport, number>;
-  cut_goodput_gbps?: Record<Transport, Gbps>;
-  streams16_goodput_gbps?: Record<Transport, Gbps>;
+  connects_per_s?: Record<Transport, number>; // one after another, with a byte in each direction
+  cut_goodput_gbps?: Record<Transport, Gbps>; // MTU 1500, all offloads off
+  streams16_goodput_gbps?: Record<Transport, Gbps>; // of all streams together
   streams256_goodput_gbps?: Record<Transport, Gbps>;
-  loss1pct_goodput_gbps?: Record<Transport, Gbps>;
-  ports31_goodput_gbps?: Record<Transport, Gbps>;
-  beside_goodput_gbps?: Record<Transport, Gbps>;
-  one_core_latency_us?: Record<Transport, us>;
-  beside_latency_us?: Record<Transport, us>;
+  loss1pct_goodput_gbps?: Record<Transport, Gbps>; // 1 % of the frames lost
+  ports31_goodput_gbps?: Record<Transport, Gbps>; // 31 other processes hold ports
+  beside_goodput_gbps?: Record<Transport, Gbps>; // beside messages of 64 bytes, whose times follow
+  beside_latency_us?: Record<Transport, us>; // median
   beside_latency_p99_us?: Record<Transport, us>;
-  busy_latency_us?: Record<Transport, Record<Wait, us>>;
-  cpu_s_per_gb?: Record<Transport, seconds>;
+  one_core_latency_us?: Record<Transport, us>; // 64 bytes, both ends on one processor
+  busy_latency_us?: Record<Transport, Record<Wait, us>>; // a program computes on every processor
+  cpu_s_per_gb?: Record<Transport, seconds>; // of both ends, MTU 1500
   bindings?: { // of bench --bindings
     spin_us?: Record<string, us>; // c, rust; 64 bytes, both ends spin
     latency_us?: Record<string, us>; // python, python_tcp; 64 bytes, default waits
