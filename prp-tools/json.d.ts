@@ -458,7 +458,7 @@ type Pair = {
   failed: string | null; // why; null if it did not
 };
 
-// Figures of one stream between two nodes where nothing else is said. Those not measured are absent.
+// Goodput is of one stream where nothing else is said. Figures that were not measured are absent.
 type PrpPerfSummary = {
   latency_us?: Record<Transport, Record<Wait, Record<Size, us>>>; // one way
   goodput_gbps?: Record<string, Record<Transport, Gbps>>; // by MTU
