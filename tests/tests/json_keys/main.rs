@@ -1,4 +1,4 @@
-//! Every key that a command of `prp` prints with `--json` is declared in `prp-tools/json.d.ts`, with
+//! Every key that a command of `prp` prints with `--json` is declared in `prp-tools/json.d.ts` with
 //! its type, and no other is.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
