@@ -188,7 +188,8 @@ pub(crate) fn forms() {
                 type All = { a: ms; b?: { c: string }[] };\n\
                 type PrpX = PrpY & {\n  name: | \"n-1\" | \"m\" | null;\n  ends: (End | null)[];\n\
                 by: Record<string, { frames: ms }>;\n  rows: number[][];\n  far?: { off: ms };\n\
-                of: { x: ms } | { y: ms };\n};\ntype PrpY = Partial<All> & { a: ms };\n";
+                of: { x: ms } | { y: ms };\n  deep: { r: ms };\n};\n\
+                type PrpY = Partial<All> & { deep: { l: ms } };\n";
     let compared = |printed: &str| {
         let mut schema = parse(text).remove("prp x").expect("its type");
         let printed: Value = serde_json::from_str(printed).expect("JSON");
@@ -197,7 +198,7 @@ pub(crate) fn forms() {
     };
     assert_eq!(parse(text).keys().collect::<Vec<_>>(), ["prp x", "prp y"]);
     let good = r#"{"name": null, "a": 1, "ends": [null, {"port": 1}], "by": {"x": {"frames": 1}},
-                   "rows": [[1]], "of": {"y": 1}}"#;
+                   "rows": [[1]], "of": {"y": 1}, "deep": {"l": 1, "r": 2}}"#;
     assert_eq!(compared(good), "");
     for (from, to, fault) in [
         (r#""name": null"#, r#""name": 7"#, ".name: 7 is no string"),
@@ -215,6 +216,11 @@ pub(crate) fn forms() {
         (r#""frames": 1"#, r#""frames": "1""#, r#".by.*.frames: "1" is no number"#),
         (r#"{"x": {"frames": 1}}"#, "{}", ""),
         ("[[1]]", "[1]", ".rows[]: 1 is no list"),
+        (
+            r#", "r": 2"#,
+            "",
+            ".deep.r is absent, and has no `?`; .deep.r is declared, and is never printed",
+        ),
         (r#"{"y": 1}"#, r#"{"x": 1, "y": 1}"#, ".of.y is not declared"),
     ] {
         assert_eq!(compared(&good.replace(from, to)), fault, "{to} in place of {from}");
