@@ -5,6 +5,21 @@
 //! connections ([`Keyring::sign`]). `SPEC.md` of prp-proto has the clauses (`PRP-KEY-…`), and
 //! `docs/security.md` says what they promise against whom.
 //!
+//! Why it is made like this:
+//!
+//! - The handshake is pattern NNpsk0 of the Noise framework (KKpsk0 where nodes have keys), with
+//!   keys for Diffie-Hellman that live as long as the process. A pair of processes computes its
+//!   secret once; connections take their keys from it by hashing. A process that was started again
+//!   has another key, so no message asks for "once more in full".
+//! - The tag of a request is checked before anything is computed or kept: forging costs a hash.
+//! - The nonce is a counter of frames and no segment number: a segment that is repeated carries
+//!   another acknowledgement. A [`Session`] cannot be copied.
+//! - One of the two ends begins each epoch of keys, after it has seen the other one in the epoch
+//!   before. So a receiver knows three keys at most, and a frame says which it has.
+//! - The tag is behind the payload: what reads frames of mode sign need not know of it.
+//! - Resets of routers and of restarted nodes are signed with a key that follows from the cluster's
+//!   secret, and name both ids, since their senders have no keys of the connection.
+//!
 //! It reads no clock and no file, draws no random number, and does no I/O: random bytes are
 //! arguments, and frames are slices. The cipher is behind the trait [`Cipher`].
 //!

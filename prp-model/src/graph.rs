@@ -7,6 +7,11 @@
 //!
 //! Source: Stoica, Sultan and Keyes, A Simple Hyperbolic Model for Communication in Parallel
 //! Processing Environments, NASA CR-194984, 1994; sections and equations are those of that report.
+//! Where it leaves something open: the second "preemptive receive" of figure 8's text is the
+//! non-preemptive one, as its table has it; section 3.3 has `b = max(K N b_C, b_W)` for neighbours,
+//! where rule 3 gives `K b_W`; the `m` in the last line of section 2.1 is `b`; figure 20 lacks
+//! messages' number and sizes, and its first two rows give the third with `p_x (p_t - 1)` large
+//! messages at a time between planes and `2 p_x` small ones within each.
 //!
 //! ```
 //! use prp_model::graph::{Block, NOTHING, Parts, PatternKind};

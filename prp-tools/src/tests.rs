@@ -1,5 +1,5 @@
 //! The help of every command: it has an example that its own arguments take, and `--json` where it
-//! prints data, with the keys in the book.
+//! prints data, with its type declared.
 
 use super::*;
 
@@ -28,9 +28,8 @@ const NO_DATA: [&str; 20] = [
     "prp run",
 ];
 
-/// The page of the book that has the keys of JSON. `tests/tests/json_keys` compares it with what
-/// commands print.
-const PAGE: &str = include_str!("../../docs/json.md");
+/// The types of what commands print as JSON. `tests/tests/json_keys` compares them with that.
+const DECLARATIONS: &str = include_str!("../json.d.ts");
 
 /// All commands but `help`, those with commands below them as well, by their whole names.
 fn commands() -> Vec<clap::Command> {
@@ -109,7 +108,7 @@ fn help__has_examples_that_the_arguments_take() {
 }
 
 #[test]
-fn json__is_wherever_data_is_printed_and_in_the_book() {
+fn json__is_wherever_data_is_printed_and_declared() {
     let leaves = commands().into_iter().filter(|command| !command.has_subcommands());
     let (mut wrong, mut untold) = (Vec::new(), Vec::new());
     for command in leaves {
@@ -118,12 +117,18 @@ fn json__is_wherever_data_is_printed_and_in_the_book() {
         if has_json == NO_DATA.contains(&name) {
             wrong.push(name.to_owned());
         }
-        if has_json && !PAGE.contains(&format!("\n## {name}\n")) {
+        if has_json && !DECLARATIONS.contains(&format!("\ntype {} = ", type_name(name))) {
             untold.push(name.to_owned());
         }
     }
     assert!(wrong.is_empty(), "--json, or none: {wrong:?}");
-    assert!(untold.is_empty(), "not in the book: {untold:?}");
+    assert!(untold.is_empty(), "not in json.d.ts: {untold:?}");
+}
+
+/// `prp perf stream` as `PrpPerfStream`.
+fn type_name(command: &str) -> String {
+    let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+    command.split(' ').map(capital).collect()
 }
 
 #[test]

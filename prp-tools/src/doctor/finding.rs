@@ -152,27 +152,25 @@ impl fmt::Display for Finding {
 mod tests {
     use super::*;
 
-    /// The page with a table of the kinds.
-    const PAGE: &str = include_str!("../../../docs/tools.md");
+    /// The types of what is printed as JSON.
+    const DECLARATIONS: &str = include_str!("../../json.d.ts");
 
-    /// Kinds in the table's first column.
-    fn documented() -> Vec<&'static str> {
-        let section = PAGE.split("\n## prp doctor\n").nth(1).expect("a section");
-        let section = section.split("\n## ").next().unwrap_or_default();
-        let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-        let columns = rows.filter_map(|row| row.split('|').next());
-        let kinds = columns.flat_map(|column| column.split(['`', ',', ' ']));
-        kinds.filter(|kind| !kind.is_empty()).collect()
+    /// Kinds in the declarations.
+    fn declared() -> Vec<&'static str> {
+        let (_, kinds) = DECLARATIONS.split_once("type FindingKind =").expect("their type");
+        let (kinds, _) = kinds.split_once("\n\n").expect("its end");
+        let code = kinds.lines().filter_map(|line| line.split("//").next());
+        code.flat_map(|line| line.split('"').skip(1).step_by(2)).collect()
     }
 
     #[test]
-    fn kind__the_book_has_each_and_no_other() {
+    fn kind__the_declarations_have_each_and_no_other() {
         let json = |kind| serde_json::to_value(kind).expect("JSON");
         let name = |kind| json(kind).as_str().expect("a word").to_owned();
         let mut kinds: Vec<_> = Kind::ALL.iter().map(name).collect();
-        let mut documented = documented();
+        let mut declared = declared();
         kinds.sort_unstable();
-        documented.sort_unstable();
-        assert_eq!(kinds, documented);
+        declared.sort_unstable();
+        assert_eq!(kinds, declared);
     }
 }

@@ -1,7 +1,8 @@
-//! Every key that a command of `prp` prints with `--json` is in the book, with its unit and
-//! meaning, and the book has no other.
+//! Every key that a command of `prp` prints with `--json` is declared in `prp-tools/json.d.ts` with
+//! its type, and no other is.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+mod declarations;
 mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +23,8 @@ use schema::schemas;
 
 prp_tests::main! {
     light:
-        json__keys_are_those_of_the_book,
-        compare__every_form_of_a_row;
+        json__keys_are_those_declared,
+        compare__every_form_of_a_declaration;
 }
 
 const ROUTED: &str = env!("CARGO_BIN_EXE_routed");
@@ -96,7 +97,7 @@ fn commands() -> BTreeSet<String> {
     with_json.map(|name| name.replace('-', " ")).collect()
 }
 
-fn json__keys_are_those_of_the_book() {
+fn json__keys_are_those_declared() {
     let mut printed = Printed::default();
     let of_underlay = |underlay| {
         let mut printed = Printed::default();
@@ -119,17 +120,17 @@ fn json__keys_are_those_of_the_book() {
     let ran: BTreeSet<_> = printed.0.keys().cloned().collect();
     assert_eq!(ran, commands(), "this test runs every command with --json");
     let mut schemas = schemas();
-    assert_eq!(schemas.keys().cloned().collect::<BTreeSet<_>>(), ran, "the sections of the book");
+    assert_eq!(schemas.keys().cloned().collect::<BTreeSet<_>>(), ran, "the commands declared");
     let mut wrong = Vec::new();
     for (name, schema) in &mut schemas {
         let faults: BTreeSet<_> =
             printed.0[name].iter().flat_map(|value| schema.compare(value)).collect();
         wrong.extend(faults.into_iter().chain(schema.unseen()).map(|why| format!("{name}: {why}")));
     }
-    assert!(wrong.is_empty(), "docs/json.md:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "prp-tools/json.d.ts:\n{}", wrong.join("\n"));
 }
 
-fn compare__every_form_of_a_row() {
+fn compare__every_form_of_a_declaration() {
     schema::forms();
 }
 
