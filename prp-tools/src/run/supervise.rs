@@ -35,8 +35,8 @@ pub(super) fn check() -> Result<(), Failure> {
     Err(Failure::new(Code::NotPermitted, text))
 }
 
-/// The descriptor on which the kernel shows calls, and a way to the holder: from now on this process
-/// can make no other one, since to connect is a call that is shown.
+/// The descriptor on which the kernel shows calls, and a way to the holder: from now on this
+/// process can make no other one, since to connect is a call that is shown.
 #[derive(Debug)]
 pub(super) struct Shown {
     listener: OwnedFd,

@@ -83,7 +83,8 @@ impl Registrations {
     }
 }
 
-/// Reads a line such as `tfd: 5 events: 19 data: 5 pos:0 ino:61 sdev:6` (proc(5)), if it is of `fd`.
+/// Reads a line such as `tfd: 5 events: 19 data: 5 pos:0 ino:61 sdev:6` (proc(5)), if it is of
+/// `fd`.
 fn parse(line: &str, fd: i32) -> Option<Registration> {
     let mut words = line.split_ascii_whitespace();
     let mut after = |key: &str| words.next().filter(|word| *word == key).and_then(|_| words.next());
