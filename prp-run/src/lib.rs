@@ -1,5 +1,6 @@
 //! What `prp run` and the library that it preloads into programs agree on (docs/run.md): which IP
-//! addresses stand for nodes, what the library asks the holder, and the settings of a run.
+//! addresses stand for nodes, what the library asks the holder, the settings of a run, and what
+//! holds for a program's end of a pair, whether the library or the holder answers for it.
 //!
 //! The library calls this inside of other programs' `connect` and `accept`: but for what only the
 //! holder calls, nothing here allocates.
@@ -7,10 +8,14 @@
 
 mod mapping;
 mod message;
+mod option;
 mod pair_name;
 mod settings;
+mod standing;
 
-pub use mapping::{BELL, FAMILY, Mapping, Network, OWN_ONLY, OWN_ONLY_IP6, PRP_ONLY, PRP_ONLY_IP6};
+pub use mapping::{BELL, FAMILY, Mapping, Network};
 pub use message::{Answer, NAME_MAX, Request, RequestKind, TOKEN_SIZE};
-pub use pair_name::PairName;
+pub use option::{OptionValue, is_taken};
+pub use pair_name::{PENDING_BUFFER, PairName, SEND_BUFFER};
 pub use settings::{Protocols, Settings, VARIABLE};
+pub use standing::reached;

@@ -8,16 +8,16 @@ use std::str::FromStr;
 pub const BELL: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 80);
 
 /// What a listener at all addresses is bound to that is to serve PRP only.
-pub const PRP_ONLY: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 81);
+pub(crate) const PRP_ONLY: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 81);
 
 /// What a listener at the address of this node in the mapping is bound to.
-pub const OWN_ONLY: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 82);
+pub(crate) const OWN_ONLY: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 82);
 
 /// As [`PRP_ONLY`], for a listener of IPv6 alone, beside which there may be one of IPv4.
-pub const PRP_ONLY_IP6: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 83);
+pub(crate) const PRP_ONLY_IP6: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 83);
 
 /// As [`OWN_ONLY`], for a listener of IPv6 alone.
-pub const OWN_ONLY_IP6: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 84);
+pub(crate) const OWN_ONLY_IP6: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 84);
 
 /// What the sockets are bound to that stand for those of `AF_PRPF`.
 pub const FAMILY: Ipv4Addr = Ipv4Addr::new(127, 80, 82, 85);

@@ -1,5 +1,7 @@
 //! What the library asks the holder, and its answers. Both are of one machine and of one version.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 /// Bytes of the token that a request must have.
 pub const TOKEN_SIZE: usize = 16;
 
@@ -42,10 +44,13 @@ pub enum RequestKind {
     /// As [`Self::Accept`], for a process that had no descriptor left, and has closed what it had
     /// accepted: it is to accept the connection once more.
     AcceptAgain,
+    /// The calls that the kernel shows on the descriptor which comes along are the holder's to
+    /// answer. The answer has the holder's number as a process.
+    Supervise,
 }
 
 impl RequestKind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Hello,
         Self::Connect,
         Self::ConnectNonblocking,
@@ -58,6 +63,7 @@ impl RequestKind {
         Self::Bind,
         Self::ResetOnClose,
         Self::AcceptAgain,
+        Self::Supervise,
     ];
 }
 
@@ -106,6 +112,24 @@ impl Request {
             ip: [0; 16],
             number: 0,
             name: ([0; NAME_MAX], 0),
+        }
+    }
+
+    /// Returns the IP address.
+    pub fn ip(&self) -> IpAddr {
+        if self.is_ip6 {
+            return Ipv6Addr::from(self.ip).into();
+        }
+        let [a, b, c, d, ..] = self.ip;
+        Ipv4Addr::new(a, b, c, d).into()
+    }
+
+    /// Sets the IP address.
+    pub fn set_ip(&mut self, ip: IpAddr) {
+        self.is_ip6 = ip.is_ipv6();
+        match ip {
+            IpAddr::V4(ip) => self.ip[..4].copy_from_slice(&ip.octets()),
+            IpAddr::V6(ip) => self.ip = ip.octets(),
         }
     }
 
@@ -167,7 +191,7 @@ pub struct Answer {
     pub errno: i32,
     /// A node's number.
     pub node: u16,
-    /// The IPv4 address by which TCP reaches the node, or zeros.
+    /// The IPv4 address by which TCP reaches the node, or zeros; or the number of a process.
     pub ip: [u8; 4],
     /// A port.
     pub port: u16,
@@ -232,6 +256,16 @@ mod tests {
                 ..Request::new(kind, [9; TOKEN_SIZE])
             };
             assert_eq!(Request::parse(&request.to_bytes()), Some(request));
+        }
+    }
+
+    #[test]
+    fn request__has_an_address_of_either_family() {
+        for ip in ["198.18.0.3", "::ffff:198.18.0.3", "fd50:5250::3"] {
+            let ip: IpAddr = ip.parse().expect("an address");
+            let mut request = Request::new(RequestKind::Connect, [0; TOKEN_SIZE]);
+            request.set_ip(ip);
+            assert_eq!(request.ip(), ip);
         }
     }
 

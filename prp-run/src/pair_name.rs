@@ -3,6 +3,14 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 
+/// The send buffer of a pair until its connection is there, as the kernel reports it: its smallest.
+pub const PENDING_BUFFER: usize = 8 << 10;
+
+/// The send buffer that a program cannot go below. The byte that stays in the holder's queue holds
+/// all memory of what it was sent with, up to 65 KiB, and the kernel wakes a sender only when a
+/// quarter of its buffer is not exceeded.
+pub const SEND_BUFFER: usize = 212_992;
+
 /// What the names of all pairs begin with.
 const PREFIX: &[u8] = b"prp-run/";
 

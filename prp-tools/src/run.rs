@@ -1,8 +1,10 @@
 //! `prp run`: programs of TCP as they are, with their connections to nodes over PRP.
 
 mod explain;
+mod filter;
 mod holder;
 mod init;
+mod supervise;
 
 use std::env;
 use std::ffi::OsString;
@@ -24,8 +26,10 @@ use crate::exit::{Code, Failure, help};
 use crate::hosts;
 use crate::print::{notice, print_line};
 use crate::sys::detach::detach;
-use explain::Verdict;
+use crate::sys::seccomp;
+use explain::{Reason, Verdict};
 use holder::Holder;
+use supervise::Shown;
 
 /// The file of the library that is preloaded.
 const LIBRARY: &str = "libprp_run_preload.so";
@@ -51,6 +55,7 @@ const PRELOAD: &str = "LD_PRELOAD";
   prp run curl http://gamma:8080/             on any other
   prp run --require redis-cli -h gamma        over PRP, or not at all
   prp run --explain redis-server              can it be carried?
+  prp run --seccomp ./start.sh                with the programs of Go that it starts
 "))]
 pub(crate) struct RunArgs {
     /// Have connections to nodes fail that cannot go over PRP
@@ -65,6 +70,9 @@ pub(crate) struct RunArgs {
     /// Say whether the program's connections can go over PRP, and do not start it
     #[arg(long)]
     explain: bool,
+    /// Have the kernel show the calls of the program and of all that it starts, of Go or static too
+    #[arg(long)]
+    seccomp: bool,
     /// Take 127.0.0.1 and ::1 for this node
     #[arg(long, value_name = "NODE")]
     loopback: Option<String>,
@@ -113,7 +121,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         let text = format!("unexpected argument '{}'; try '--help'", program.display());
         return Err(Failure::new(Code::Usage, text));
     }
-    let verdict = explain::examine(&program);
+    let verdict = match explain::examine(&program) {
+        Verdict::Preload | Verdict::Unknown if args.seccomp => Verdict::Seccomp(Reason::Asked),
+        verdict => verdict,
+    };
     if args.explain {
         return print_line(format_args!("{}: {verdict}", program.display()));
     }
@@ -121,7 +132,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return start(args, None);
     }
     let prepared = match verdict {
-        Verdict::Carried | Verdict::Unknown => prepare(args),
+        Verdict::Preload | Verdict::Unknown => prepare_preload(args),
+        Verdict::Seccomp(_) => prepare_seccomp(args),
         ref verdict => {
             let text = format!("{}: {verdict}", program.display());
             Err(Failure::new(Code::Failed, text))
@@ -139,16 +151,32 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// What the program needs in its environment.
+/// What a program needs that has a holder.
 struct Prepared {
     settings: Settings,
-    library: PathBuf,
+    place: Place,
+}
+
+/// How the holder learns of a program's calls.
+enum Place {
+    /// By the library at this path.
+    Preload(PathBuf),
+    /// From the kernel.
+    Seccomp(Shown),
 }
 
 /// Starts the holder, once there is a library for the program.
-fn prepare(args: &RunArgs) -> Result<Prepared, Failure> {
-    let library = library()?;
-    Ok(Prepared { settings: hold(args)?, library })
+fn prepare_preload(args: &RunArgs) -> Result<Prepared, Failure> {
+    let place = Place::Preload(library()?);
+    Ok(Prepared { settings: hold(args)?, place })
+}
+
+/// Starts the holder, and has the kernel show the calls of this process.
+fn prepare_seccomp(args: &RunArgs) -> Result<Prepared, Failure> {
+    supervise::check()?;
+    let settings = hold(args)?;
+    let place = Place::Seccomp(supervise::begin(&settings)?);
+    Ok(Prepared { settings, place })
 }
 
 /// Starts the holder.
@@ -225,13 +253,20 @@ fn start(args: &RunArgs, prepared: Option<Prepared>) -> Result<(), Failure> {
     let mut command = Command::new(program);
     command.args(words);
     let has_holder = prepared.is_some();
-    if let Some(Prepared { settings, library }) = prepared {
-        let mut preload = library.into_os_string();
-        if let Some(others) = env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
-            preload.push(":");
-            preload.push(others);
+    match prepared {
+        None => {}
+        Some(Prepared { settings, place: Place::Preload(library) }) => {
+            let mut preload = library.into_os_string();
+            if let Some(others) = env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+                preload.push(":");
+                preload.push(others);
+            }
+            command.env(PRELOAD, preload).env(VARIABLE, settings.to_string());
         }
-        command.env(PRELOAD, preload).env(VARIABLE, settings.to_string());
+        Some(Prepared { settings, place: Place::Seccomp(shown) }) => {
+            let holder = shown.hand_over(&settings)?;
+            seccomp::admit(&mut command, holder);
+        }
     }
     let error = if has_holder && init::is_first() {
         match init::supervise(&mut command) {

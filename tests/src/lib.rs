@@ -18,6 +18,7 @@
 //! | [`wire`] | a wire that loses, repeats, reorders and changes frames |
 //! | [`program`] | programs of other crates |
 //! | [`server`] | servers that say on standard output what they do |
+//! | [`run`] | programs under `prp run` |
 //! | [`seed`] | the random seed of a run, with which a failure can be repeated |
 
 #![cfg_attr(test, allow(non_snake_case, reason = "tests are named function__case"))]
@@ -36,6 +37,7 @@ pub mod processes;
 pub mod program;
 pub mod puppet;
 pub mod router;
+pub mod run;
 pub mod scratch;
 pub mod seed;
 pub mod server;

@@ -32,6 +32,14 @@ impl Server {
         server
     }
 
+    /// Returns the number of its process.
+    ///
+    /// # Panics
+    /// It has more than a process can have.
+    pub fn pid(&self) -> i32 {
+        self.child.id().try_into().expect("a process's number")
+    }
+
     /// Returns its next line; an empty one at the end of its output.
     ///
     /// # Panics

@@ -4,7 +4,7 @@
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
@@ -13,11 +13,11 @@ use nix::unistd::Pid;
 use prp_proto::key::{KeyFile, Mode, Secret};
 use prp_tests::harness::skip;
 use prp_tests::program;
+use prp_tests::run::{self, PEER, Run, python, reported};
 use prp_tests::scratch::TempFile;
 use prp_tests::server::Server;
 use prp_tests::topology::{Node, Topology};
 use prp_tests::wait::until;
-use serde_json::Value;
 
 prp_tests::main! {
     first: build;
@@ -54,110 +54,24 @@ prp_tests::main! {
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
 
-const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/run_peer.py");
-
 /// Bytes that most clients send, and those that come back.
 const SIZE: u64 = 300_000;
 
 static PROGRAMS: LazyLock<PathBuf> =
     LazyLock::new(|| program::build_all(&["prp-tools", "prp-run-preload"], SIBLING));
 
-/// The distribution's interpreter, or that in the path.
-static PYTHON: LazyLock<&'static str> = LazyLock::new(|| {
-    let of_distribution = "/usr/bin/python3";
-    if Path::new(of_distribution).exists() { of_distribution } else { "python3" }
-});
-
-/// The interpreter; skips the test if there is none.
-fn python() -> &'static str {
-    if Command::new(*PYTHON).arg("--version").output().is_err() {
-        skip("python3");
-    }
-    *PYTHON
-}
-
 fn build() {
     LazyLock::force(&PROGRAMS);
 }
 
-/// What `prp run` gets beside the program.
-#[derive(Copy, Clone)]
-struct Run<'a> {
-    node: Node<'a>,
-    options: &'a [&'a str],
-    report: Option<&'a Path>,
-    key: Option<&'a Path>,
-}
-
-impl<'a> Run<'a> {
-    /// With PRP alone.
-    fn new(node: Node<'a>) -> Self {
-        Self { node, options: &["--require"], report: None, key: None }
-    }
-
-    fn with(self, options: &'a [&'a str]) -> Self {
-        Self { options, ..self }
-    }
-
-    fn reporting(self, report: &'a Path) -> Self {
-        Self { report: Some(report), ..self }
-    }
-
-    fn with_key(self, key: &'a Path) -> Self {
-        Self { key: Some(key), ..self }
-    }
-
-    fn command(self, words: &[&str]) -> Command {
-        let mut command = self.node.command("env");
-        if let Some(key) = self.key {
-            command.arg(format!("PRP_KEY={}", key.display()));
-        }
-        if let Some(report) = self.report {
-            command.arg(format!("PRP_RUN_REPORT={}", report.display()));
-        }
-        command.arg(PROGRAMS.join("prp")).arg("run").args(self.options).args(words);
-        command
-    }
-
-    /// Runs the client `what`; what it prints.
-    fn call(self, what: &str, host: &str, port: u16) -> String {
-        let port = port.to_string();
-        let output = self.command(&[python(), PEER, what, host, &port]).output().expect("it runs");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let (printed, errors) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success(), "{what}: {printed}{errors}");
-        printed
-    }
-
-    /// Starts the server `what`.
-    fn serve(self, what: &str, port: u16) -> Server {
-        let port = port.to_string();
-        Server::start_listening(self.command(&[python(), PEER, what, &port]))
-    }
-}
-
-/// The lines of a report, once there is one of `program` for which `is_it` holds.
-fn reported(report: &TempFile, is_it: impl Fn(&Value) -> bool) -> Value {
-    until("the line of a process", || {
-        let text = std::fs::read_to_string(report.path()).expect("the report is there");
-        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-        lines.into_iter().find(|line| is_it(line))
-    })
+/// With PRP alone.
+fn run(node: Node<'_>) -> Run<'_> {
+    Run::new(&PROGRAMS, node)
 }
 
 /// The holder of the run whose command line has `word` in it.
 fn holder(word: &str) -> Pid {
-    until("the holder", || {
-        let processes = std::fs::read_dir("/proc").expect("procfs").flatten();
-        let mut numbers = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
-        numbers.find_map(|number: i32| {
-            let exe = std::fs::read_link(format!("/proc/{number}/exe")).ok()?;
-            let words = std::fs::read(format!("/proc/{number}/cmdline")).ok()?;
-            let mut words = words.split(|byte| *byte == 0);
-            let is_it = exe == PROGRAMS.join("prp") && words.any(|it| it == word.as_bytes());
-            is_it.then(|| Pid::from_raw(number))
-        })
-    })
+    run::holder(&PROGRAMS, word)
 }
 
 /// A server of the distribution and a client of the distribution; the name of a node in the URL.
@@ -178,9 +92,9 @@ fn curl__from_a_server_in_python() {
     let option = hosts.path().display().to_string();
     let report = TempFile::new("");
     let words = [python(), "-u", "-c", SERVER];
-    let _server = Server::start_listening(Run::new(pair.node(2)).command(&words));
+    let _server = Server::start_listening(run(pair.node(2)).command(&words));
     let options = ["--require", "--hosts", &option];
-    let client = Run::new(pair.node(1)).with(&options).reporting(report.path());
+    let client = run(pair.node(1)).with(&options).reporting(report.path());
     let output = client.command(&["curl", "-sS", "http://gamma:8080/"]).output().expect("curl");
     assert!(output.status.success(), "{output:?}");
     assert_eq!(output.stdout.len(), SIZE as usize);
@@ -206,22 +120,22 @@ server.serve_forever()
 /// A forked child, a program that is executed, another process, and sendfile.
 fn descriptors__go_where_programs_pass_them() {
     let pair = Topology::pair();
-    let client = Run::new(pair.node(1));
+    let client = run(pair.node(1));
     for (port, server) in [(7001, "serve_forking"), (7002, "serve_exec"), (7003, "serve_passing")] {
         let report = TempFile::new("");
-        let _server = Run::new(pair.node(2)).serve(server, port);
+        let _server = run(pair.node(2)).serve(server, port);
         client.reporting(report.path()).call("call_echo", "198.18.0.2", port);
         let line = reported(&report, |line| line["connections_prp"] == 1);
         assert_eq!(line["bytes_prp"], 2 * SIZE, "{server}: {line}");
     }
-    let _server = Run::new(pair.node(2)).serve("serve_file", 7004);
+    let _server = run(pair.node(2)).serve("serve_file", 7004);
     client.call("call_file", "198.18.0.2", 7004);
 }
 
 fn descriptors__are_no_part_of_what_is_sent() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_forking", 7035);
-    Run::new(pair.node(1)).call("call_rights", "198.18.0.2", 7035);
+    let _server = run(pair.node(2)).serve("serve_forking", 7035);
+    run(pair.node(1)).call("call_rights", "198.18.0.2", 7035);
 }
 
 /// Programs of TCP speak under the cluster's key, and none without it reaches them.
@@ -231,8 +145,8 @@ fn key__is_that_of_the_holder() {
     let only_ours = Permissions::from_mode(0o600);
     std::fs::set_permissions(file.path(), only_ours).expect("it is ours");
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).with_key(file.path()).serve("serve_asyncio", 7031);
-    Run::new(pair.node(1)).with_key(file.path()).call("call_many", "198.18.0.2", 7031);
+    let _server = run(pair.node(2)).with_key(file.path()).serve("serve_asyncio", 7031);
+    run(pair.node(1)).with_key(file.path()).call("call_many", "198.18.0.2", 7031);
     let mut without = pair.node(1).command(PROGRAMS.join("prp"));
     without.args(["cat", "-w", "1", "2", "7031"]).stdin(Stdio::null());
     let (code, _, error) = program::finish(without);
@@ -242,41 +156,41 @@ fn key__is_that_of_the_holder() {
 
 fn many__connections_at_a_time() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_asyncio", 7005);
-    Run::new(pair.node(1)).call("call_many", "198.18.0.2", 7005);
+    let _server = run(pair.node(2)).serve("serve_asyncio", 7005);
+    run(pair.node(1)).call("call_many", "198.18.0.2", 7005);
 }
 
 fn workers__accept_from_one_listener() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_prefork", 7006);
-    Run::new(pair.node(1)).call("call_workers", "198.18.0.2", 7006);
+    let _server = run(pair.node(2)).serve("serve_prefork", 7006);
+    run(pair.node(1)).call("call_workers", "198.18.0.2", 7006);
 }
 
 fn names__and_options_are_as_of_tcp() {
     let pair = Topology::pair();
-    let mut server = Run::new(pair.node(2)).serve("serve_silent", 7007);
-    let printed = Run::new(pair.node(1)).call("call_options", "198.18.0.2", 7007);
+    let mut server = run(pair.node(2)).serve("serve_silent", 7007);
+    let printed = run(pair.node(1)).call("call_options", "198.18.0.2", 7007);
     assert_eq!(printed, "198.18.0.1 198.18.0.2\n");
     assert_eq!(server.line(), "accepted 198.18.0.2 198.18.0.1");
 }
 
 fn epoll__has_a_socket_before_it_connects() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_asyncio", 7008);
-    Run::new(pair.node(1)).call("call_registered", "198.18.0.2", 7008);
+    let _server = run(pair.node(2)).serve("serve_asyncio", 7008);
+    run(pair.node(1)).call("call_registered", "198.18.0.2", 7008);
 }
 
 fn epoll__is_inherited_with_a_socket_in_it() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_silent", 7023);
-    Run::new(pair.node(1)).call("call_inherited", "198.18.0.2", 7023);
+    let _server = run(pair.node(2)).serve("serve_silent", 7023);
+    run(pair.node(1)).call("call_inherited", "198.18.0.2", 7023);
 }
 
 fn connect__nobody_listens() {
     let pair = Topology::pair();
     // Some process refuses in the node's name.
-    let _other = Run::new(pair.node(2)).serve("serve_silent", 7018);
-    Run::new(pair.node(1)).call("call_refused", "198.18.0.2", 7009);
+    let _other = run(pair.node(2)).serve("serve_silent", 7018);
+    run(pair.node(1)).call("call_refused", "198.18.0.2", 7009);
 }
 
 /// A node that is in prphosts, and whose machine is not there.
@@ -288,7 +202,7 @@ fn connect__nobody_answers() {
     let option = hosts.path().display().to_string();
     let options = ["--require", "--hosts", &option];
     for call in ["call_unanswered", "call_interrupted"] {
-        let printed = Run::new(pair.node(1)).with(&options).call(call, "198.18.0.9", 80);
+        let printed = run(pair.node(1)).with(&options).call(call, "198.18.0.9", 80);
         assert_eq!(printed, "ETIMEDOUT\n", "{call}");
     }
 }
@@ -296,23 +210,23 @@ fn connect__nobody_answers() {
 fn confined__is_not_killed_for_the_report() {
     let pair = Topology::pair();
     let report = TempFile::new("");
-    let _server = Run::new(pair.node(2)).serve("serve_forking", 7027);
-    let client = Run::new(pair.node(1)).reporting(report.path());
+    let _server = run(pair.node(2)).serve("serve_forking", 7027);
+    let client = run(pair.node(1)).reporting(report.path());
     client.call("call_confined", "198.18.0.2", 7027);
     reported(&report, |line| line["connections_prp"] == 1);
 }
 
 fn accept__goes_on_after_signals() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_interrupted", 7020);
-    Run::new(pair.node(1)).call("call_often", "198.18.0.2", 7020);
+    let _server = run(pair.node(2)).serve("serve_interrupted", 7020);
+    run(pair.node(1)).call("call_often", "198.18.0.2", 7020);
 }
 
 /// A process that has no descriptor for a connection accepts it when it has some.
 fn accept__without_descriptors_leaves_the_connection() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_scarce", 7032);
-    assert_eq!(Run::new(pair.node(1)).call("call_once", "198.18.0.2", 7032), "once\n");
+    let _server = run(pair.node(2)).serve("serve_scarce", 7032);
+    assert_eq!(run(pair.node(1)).call("call_once", "198.18.0.2", 7032), "once\n");
 }
 
 /// A holder with few descriptors passes a connection on or resets it, and has no peer take that for
@@ -332,7 +246,7 @@ fn holder__without_descriptors_resets_connections() {
         if !server.line().starts_with("listening") {
             continue;
         }
-        let printed = Run::new(pair.node(1)).call("call_greeting", "198.18.0.2", port);
+        let printed = run(pair.node(1)).call("call_greeting", "198.18.0.2", port);
         assert!(["hello\n", "error\n"].contains(&&*printed), "{limit} descriptors: {printed}");
         greeted = if printed == "hello\n" { greeted + 1 } else { 0 };
         if greeted == 3 {
@@ -344,37 +258,37 @@ fn holder__without_descriptors_resets_connections() {
 
 fn flow__stops_where_a_program_does_not_read() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_flooding", 7033);
-    Run::new(pair.node(1)).call("call_flooded", "198.18.0.2", 7033);
+    let _server = run(pair.node(2)).serve("serve_flooding", 7033);
+    run(pair.node(1)).call("call_flooded", "198.18.0.2", 7033);
 }
 
 /// What has listeners serve PRP only leaves clients of TCP alone.
 fn connect__from_a_bound_socket() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).with(&["--off"]).serve("serve_forking", 7021);
-    Run::new(pair.node(1)).with(&["--listen", "prp"]).call("call_bound", "10.99.0.2", 7021);
+    let _server = run(pair.node(2)).with(&["--off"]).serve("serve_forking", 7021);
+    run(pair.node(1)).with(&["--listen", "prp"]).call("call_bound", "10.99.0.2", 7021);
 }
 
 /// Set by a listener, and no more; set before a connection and in it.
 fn reset__by_a_linger_of_zero() {
     let pair = Topology::pair();
-    let mut server = Run::new(pair.node(2)).serve("serve_lingering", 7034);
-    let printed = Run::new(pair.node(1)).call("call_lingering", "198.18.0.2", 7034);
+    let mut server = run(pair.node(2)).serve("serve_lingering", 7034);
+    let printed = run(pair.node(1)).call("call_lingering", "198.18.0.2", 7034);
     assert_eq!(printed, "reset\nend\n");
     assert_eq!([(); 2].map(|()| server.line()), ["reset", "reset"]);
 }
 
 fn reset__is_no_end_of_file() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_resetting", 7010);
-    let printed = Run::new(pair.node(1)).call("call_reset", "198.18.0.2", 7010);
+    let _server = run(pair.node(2)).serve("serve_resetting", 7010);
+    let printed = run(pair.node(1)).call("call_reset", "198.18.0.2", 7010);
     assert!(printed.starts_with("reset after"), "{printed}");
 }
 
 /// A program that waits for all its children does not wait for the holder.
 fn container__has_the_program_and_the_holder() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_forking", 7026);
+    let _server = run(pair.node(2)).serve("serve_forking", 7026);
     let mut command = pair.node(1).command("unshare");
     command.args(["--pid", "--fork", "--kill-child"]).arg(PROGRAMS.join("prp"));
     command.args(["run", "--require", python(), PEER, "call_as_first", "198.18.0.2", "7026"]);
@@ -387,9 +301,9 @@ fn container__has_the_program_and_the_holder() {
 /// holder ends with it.
 fn holder__is_asked_to_end() {
     let pair = Topology::pair();
-    let _server = Run::new(pair.node(2)).serve("serve_forking", 7020);
+    let _server = run(pair.node(2)).serve("serve_forking", 7020);
     let words = [python(), PEER, "call_when_told", "198.18.0.2", "7020"];
-    let mut client = Run::new(pair.node(1)).command(&words);
+    let mut client = run(pair.node(1)).command(&words);
     let mut client = client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
     let mut stdout = BufReader::new(client.stdout.take().expect("a pipe"));
     let mut line = String::new();
@@ -410,9 +324,9 @@ fn holder__is_asked_to_end() {
 fn connection__that_only_the_peer_keeps_ends() {
     let pair = Topology::pair();
     pair.node(1).run("sh", &["-c", "echo 1 >/proc/sys/net/ipv4/tcp_fin_timeout"]);
-    let _server = Run::new(pair.node(2)).serve("serve_silent", 7025);
+    let _server = run(pair.node(2)).serve("serve_silent", 7025);
     let words = [python(), PEER, "call_leaving", "198.18.0.2", "7025"];
-    let mut client = Run::new(pair.node(1)).command(&words);
+    let mut client = run(pair.node(1)).command(&words);
     let mut client = client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
     let mut line = String::new();
     let mut stdout = BufReader::new(client.stdout.take().expect("a pipe"));
@@ -430,9 +344,9 @@ fn connection__that_only_the_peer_keeps_ends() {
 /// Both ends of a connection see a reset, and the server goes on with TCP.
 fn holder__is_killed() {
     let pair = Topology::pair();
-    let mut server = Run::new(pair.node(2)).serve("serve_silent", 7011);
+    let mut server = run(pair.node(2)).serve("serve_silent", 7011);
     let words = [python(), PEER, "call_waiting", "198.18.0.2", "7011"];
-    let mut client = Run::new(pair.node(1)).command(&words);
+    let mut client = run(pair.node(1)).command(&words);
     let mut client = client.stdout(Stdio::piped()).spawn().expect("it runs");
     let mut stdout = BufReader::new(client.stdout.take().expect("a pipe"));
     let mut line = String::new();
@@ -452,8 +366,8 @@ fn holder__is_killed() {
 /// A port is free again when the last process that had its socket has ended.
 fn listener__ends_with_its_last_socket() {
     let pair = Topology::pair();
-    let client = Run::new(pair.node(1));
-    let server = Run::new(pair.node(2)).serve("serve_asyncio", 7012);
+    let client = run(pair.node(1));
+    let server = run(pair.node(2)).serve("serve_asyncio", 7012);
     client.call("call_echo", "198.18.0.2", 7012);
     drop(server);
     until("a refusal", || {
@@ -466,7 +380,7 @@ fn listener__ends_with_its_last_socket() {
             .success()
             .then_some(())
     });
-    let _server = Run::new(pair.node(2)).serve("serve_asyncio", 7012);
+    let _server = run(pair.node(2)).serve("serve_asyncio", 7012);
     client.call("call_echo", "198.18.0.2", 7012);
 }
 
@@ -474,13 +388,13 @@ fn listener__ends_with_its_last_socket() {
 fn listener__follows_one_of_an_older_run() {
     let pair = Topology::pair();
     let options = ["--prefer"];
-    let server = Run::new(pair.node(2)).with(&options);
+    let server = run(pair.node(2)).with(&options);
     let older = server.serve("serve_shared", 7024);
     let _newer = server.serve("serve_shared", 7024);
     drop(older);
     until("an answer of the newer one", || {
         let words = [python(), PEER, "call_echo", "198.18.0.2", "7024"];
-        let mut client = Run::new(pair.node(1)).command(&words);
+        let mut client = run(pair.node(1)).command(&words);
         client.stderr(Stdio::null()).status().expect("it runs").success().then_some(())
     });
 }
@@ -494,7 +408,7 @@ fn listener__serves_both_or_one_of_them() {
     };
     let over_prp = |port: u16| {
         let words = [python(), PEER, "call_echo", "198.18.0.2", &port.to_string()];
-        let mut command = Run::new(pair.node(1)).command(&words);
+        let mut command = run(pair.node(1)).command(&words);
         command.stderr(Stdio::null()).status().expect("it runs").success()
     };
     // One socket, or one of IPv4 and one of IPv6 alone.
@@ -505,7 +419,7 @@ fn listener__serves_both_or_one_of_them() {
         ("serve_asyncio", 7022, "prp", true, false),
     ] {
         let options = ["--listen", protocol];
-        let _server = Run::new(pair.node(2)).with(&options).serve(server, port);
+        let _server = run(pair.node(2)).with(&options).serve(server, port);
         assert_eq!((over_prp(port), plain("10.99.0.2", port)), (prp, tcp), "{server} {protocol}");
     }
 }
@@ -513,23 +427,23 @@ fn listener__serves_both_or_one_of_them() {
 fn fall_back__is_counted_and_can_be_forbidden() {
     let pair = Topology::pair();
     let off = ["--off"];
-    let _server = Run::new(pair.node(2)).with(&off).serve("serve_forking", 7016);
+    let _server = run(pair.node(2)).with(&off).serve("serve_forking", 7016);
     let report = TempFile::new("");
     let options = ["--network", "10.99.0.0/24"];
-    let client = Run::new(pair.node(1)).with(&options).reporting(report.path());
+    let client = run(pair.node(1)).with(&options).reporting(report.path());
     client.call("call_echo", "10.99.0.2", 7016);
     let line = reported(&report, |line| line["connections_tcp"] == 1);
     assert_eq!((&line["fallbacks"], &line["connections_prp"]), (&1.into(), &0.into()), "{line}");
     let options = ["--require", "--network", "10.99.0.0/24"];
-    let _other = Run::new(pair.node(2)).serve("serve_silent", 7019);
-    Run::new(pair.node(1)).with(&options).call("call_refused", "10.99.0.2", 7016);
+    let _other = run(pair.node(2)).serve("serve_silent", 7019);
+    run(pair.node(1)).with(&options).call("call_refused", "10.99.0.2", 7016);
 }
 
 fn loopback__is_claimed() {
     let pair = Topology::pair();
     let report = TempFile::new("");
     let options = ["--require", "--loopback", "self"];
-    let run = Run::new(pair.node(1)).with(&options).reporting(report.path());
+    let run = run(pair.node(1)).with(&options).reporting(report.path());
     run.call("call_loopback", "127.0.0.1", 7017);
     let line = reported(&report, |line| line["connections_prp"] == 4);
     assert_eq!(line["connections_tcp"], 0, "{line}");

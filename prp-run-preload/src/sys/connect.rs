@@ -1,10 +1,10 @@
 //! Connecting.
 
 use std::ffi::c_int;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use libc::{sockaddr, socklen_t};
-use prp_run::{Answer, Request, RequestKind, Settings};
+use prp_run::{Answer, Request, RequestKind, Settings, reached};
 
 use super::address::{self, RawAddress};
 use super::call::{self, fail};
@@ -49,16 +49,6 @@ pub(super) unsafe fn connect(fd: c_int, address: *const sockaddr, len: socklen_t
     }
 }
 
-/// Returns the address that the kernel connects to for `peer`: this machine's for none.
-fn reached(mut peer: SocketAddr) -> SocketAddr {
-    match peer.ip() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => peer.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => peer.set_ip(Ipv6Addr::LOCALHOST.into()),
-        _ => {}
-    }
-    peer
-}
-
 /// Whether `connect` has returned that the connection is there, or is to come.
 fn is_in_progress(done: c_int) -> bool {
     done == 0 || call::errno() == libc::EINPROGRESS
@@ -68,7 +58,7 @@ fn is_in_progress(done: c_int) -> bool {
 pub(super) fn request(settings: &Settings, node: u16, peer: SocketAddr) -> Request {
     let mut request = Request::new(RequestKind::ConnectNonblocking, settings.token);
     (request.node, request.port) = (node, peer.port());
-    (request.ip, request.is_ip6) = octets(peer.ip());
+    request.set_ip(peer.ip());
     request
 }
 
@@ -166,16 +156,4 @@ fn kept_reason(settings: &Settings, fd: c_int) -> Option<c_int> {
     request.number = name.number;
     let (Answer { errno, .. }, _) = holder::ask_soon(settings, &request)?;
     Some(errno).filter(|errno| *errno != 0)
-}
-
-/// Returns an address as a request has it: its bytes, and whether it is of IPv6.
-pub(super) fn octets(ip: IpAddr) -> ([u8; 16], bool) {
-    match ip {
-        IpAddr::V4(ip) => {
-            let mut bytes = [0; 16];
-            bytes[..4].copy_from_slice(&ip.octets());
-            (bytes, false)
-        }
-        IpAddr::V6(ip) => (ip.octets(), true),
-    }
 }

@@ -2,17 +2,13 @@
 
 use std::ffi::c_int;
 use std::mem::zeroed;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use libc::{sockaddr, socklen_t};
-use prp_run::{
-    Answer, BELL, OWN_ONLY, OWN_ONLY_IP6, PRP_ONLY, PRP_ONLY_IP6, Protocols, Request, RequestKind,
-    Settings,
-};
+use prp_run::{Answer, BELL, Request, RequestKind, Settings};
 
 use super::address::{self, RawAddress};
 use super::call::{self, fail};
-use super::connect::octets;
 use super::family::Mark;
 use super::holder;
 use super::pair;
@@ -37,12 +33,11 @@ pub(super) unsafe fn bind(fd: c_int, address: *const sockaddr, len: socklen_t) -
     let Some(wanted) = wanted.filter(|_| settings.is_tcp_carried) else { return plain() };
     let is_ip6_only =
         matches!(wanted.ip(), IpAddr::V6(ip) if ip.to_ipv4_mapped().is_none()) && is_ip6_only(fd);
-    let Some(ip) = stand_in(settings, wanted, is_ip6_only) else { return plain() };
+    let Some(other) = settings.stand_in(wanted, is_ip6_only) else { return plain() };
     if !address::is_tcp(fd) {
         return plain();
     }
-    let ip = if wanted.is_ipv4() { IpAddr::V4(ip) } else { ip.to_ipv6_mapped().into() };
-    let other = RawAddress::new(SocketAddr::new(ip, wanted.port()));
+    let other = RawAddress::new(other);
     // SAFETY: the address lives for as long as the call.
     let stand = || unsafe { real::bind(fd, other.as_ptr(), other.len()) };
     if !is_ip6_only {
@@ -68,31 +63,6 @@ fn is_ip6_only(fd: c_int) -> bool {
     call::option(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &mut only).is_ok() && only != 0
 }
 
-/// Returns the loopback address that stands for `wanted`.
-fn stand_in(settings: &Settings, wanted: SocketAddr, is_ip6_only: bool) -> Option<Ipv4Addr> {
-    let ip = wanted.ip();
-    if ip.is_unspecified() {
-        // Clients are bound to any address and port before they connect.
-        let is_for_prp = settings.listen == Protocols::Prp && wanted.port() != 0;
-        return is_for_prp.then_some(if is_ip6_only { PRP_ONLY_IP6 } else { PRP_ONLY });
-    }
-    let is_own = settings.mapping.node(ip) == Some(settings.node);
-    let own = if is_ip6_only { OWN_ONLY_IP6 } else { OWN_ONLY };
-    (is_own && !settings.mapping.is_of_tcp_too(ip)).then_some(own)
-}
-
-/// Returns the address that a program knows for a socket that is bound to one which stands for it.
-pub(super) fn shown(settings: &Settings, bound: SocketAddr) -> Option<SocketAddr> {
-    let ip = match bound.ip().to_canonical() {
-        IpAddr::V4(PRP_ONLY) if bound.is_ipv4() => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        IpAddr::V4(PRP_ONLY | PRP_ONLY_IP6) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        IpAddr::V4(OWN_ONLY) => settings.mapping.ip_like(settings.node, bound.ip()),
-        IpAddr::V4(OWN_ONLY_IP6) => settings.mapping.ip6(settings.node).into(),
-        _ => return None,
-    };
-    Some(SocketAddr::new(ip, bound.port()))
-}
-
 /// Listens, and has the holder listen on the same port of PRP.
 ///
 /// # Safety
@@ -106,13 +76,13 @@ pub(super) unsafe fn listen(fd: c_int, backlog: c_int) -> c_int {
     // SAFETY: as the caller says.
     let done = unsafe { real::listen(fd, backlog) };
     let Some(settings) = settings().filter(|settings| settings.is_tcp_carried) else { return done };
-    if done != 0 || settings.listen == Protocols::Tcp || !address::is_tcp(fd) {
+    if done != 0 || !address::is_tcp(fd) {
         return done;
     }
     let Some(request) = listening(settings, fd) else { return done };
     // The tables in which the holder looks for listening sockets do not have those of MPTCP.
     if address::is_mptcp(fd) {
-        let stands_in = address::local(fd).and_then(|local| shown(settings, local)).is_some();
+        let stands_in = address::local(fd).and_then(|local| settings.shown(local)).is_some();
         let is_needed = settings.is_required || stands_in;
         return if is_needed { fail(libc::EPROTONOSUPPORT) } else { done };
     }
@@ -123,15 +93,9 @@ pub(super) unsafe fn listen(fd: c_int, backlog: c_int) -> c_int {
 
 /// Returns the request for a listening socket; `None` if it is at an address that stays TCP's.
 fn listening(settings: &Settings, fd: c_int) -> Option<Request> {
-    let local = address::local(fd)?;
-    let is_of_prp = local.ip().is_unspecified()
-        || shown(settings, local).is_some()
-        || settings.mapping.node(local.ip()) == Some(settings.node);
-    if !is_of_prp {
-        return None;
-    }
+    let local = address::local(fd).filter(|local| settings.serves_prp(*local))?;
     let mut request = Request::new(RequestKind::Listen, settings.token);
-    (request.ip, request.is_ip6) = octets(local.ip());
+    request.set_ip(local.ip());
     request.is_ip6_only = request.is_ip6 && is_ip6_only(fd);
     request.port = local.port();
     request.number = call::inode(fd)?;

@@ -7,7 +7,7 @@ use libc::{sockaddr, socklen_t};
 use super::call::fail;
 use super::pair::State;
 use super::process::settings;
-use super::{address, family, listen, pair, real};
+use super::{address, family, pair, real};
 
 /// Returns the address of this end.
 ///
@@ -21,7 +21,7 @@ pub(super) unsafe fn getsockname(fd: c_int, to: *mut sockaddr, len: *mut socklen
         }
         let known = match pair::name_of(fd) {
             Some(name) => Some(name.local),
-            None => address::local(fd).and_then(|local| listen::shown(settings, local)),
+            None => address::local(fd).and_then(|local| settings.shown(local)),
         };
         if let Some(known) = known {
             // SAFETY: as the caller says.

@@ -3,17 +3,14 @@
 use std::ffi::{c_int, c_void};
 
 use libc::socklen_t;
-use prp_run::Settings;
+use prp_run::{OptionValue, SEND_BUFFER, Settings, is_taken};
 
 use super::call::{errno, fail};
 use super::connect::reason;
 use super::family::{AF_PRPF, Mark};
-use super::pair::{self, LEAST_BUFFER, State};
+use super::pair::{self, State};
 use super::process::settings;
 use super::{address, linger, real};
-
-/// Bytes of a segment that `TCP_MAXSEG` and `TCP_INFO` tell.
-const SEGMENT: c_int = 1460;
 
 /// Reads an option.
 ///
@@ -39,21 +36,9 @@ pub(super) unsafe fn getsockopt(
     if done == 0 || errno() != libc::EOPNOTSUPP || pair::name_of(fd).is_none() {
         return done;
     }
-    let known = match (level, name) {
-        (libc::IPPROTO_TCP, libc::TCP_INFO) => Known::Info,
-        (libc::IPPROTO_TCP, libc::TCP_CONGESTION) => Known::Text(*b"prp\0"),
-        (libc::IPPROTO_TCP, libc::TCP_NODELAY | libc::TCP_QUICKACK) => Known::Number(1),
-        (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => Known::Number(SEGMENT),
-        (libc::IPPROTO_IP, libc::IP_TTL) => Known::Number(64),
-        (libc::IPPROTO_TCP | libc::IPPROTO_IP | libc::IPPROTO_IPV6, name)
-            if is_known(level, name) =>
-        {
-            Known::Number(0)
-        }
-        _ => return fail(libc::ENOPROTOOPT),
-    };
+    let Some(known) = OptionValue::of_pair(level, name) else { return fail(libc::ENOPROTOOPT) };
     // SAFETY: as the caller says.
-    unsafe { known.write(value, len) }
+    unsafe { write(&known, value, len) }
 }
 
 /// Sets an option.
@@ -99,7 +84,7 @@ pub(super) unsafe fn setsockopt(
             return 0;
         }
         // SAFETY: it has the bytes of a number.
-        let size = unsafe { value.cast::<c_int>().read_unaligned() }.max(LEAST_BUFFER);
+        let size = unsafe { value.cast::<c_int>().read_unaligned() }.max(SEND_BUFFER as c_int);
         let len = size_of::<c_int>() as socklen_t;
         // SAFETY: the number lives for as long as the call.
         return unsafe { real::setsockopt(fd, level, name, (&raw const size).cast(), len) };
@@ -110,31 +95,9 @@ pub(super) unsafe fn setsockopt(
         && errno() == libc::EOPNOTSUPP
         && pair::name_of(fd).is_some();
     match is_of_pair {
-        true if is_known(level, name) => 0,
+        true if is_taken(level, name) => 0,
         true => fail(libc::ENOPROTOOPT),
         false => done,
-    }
-}
-
-/// Whether an option of TCP or IP is one that a pair takes without effect.
-fn is_known(level: c_int, name: c_int) -> bool {
-    match level {
-        libc::IPPROTO_TCP => !matches!(
-            name,
-            libc::TCP_ULP | libc::TCP_REPAIR | libc::TCP_MD5SIG | libc::TCP_FASTOPEN
-        ),
-        libc::IPPROTO_IP => {
-            matches!(name, libc::IP_TOS | libc::IP_TTL | libc::IP_MTU_DISCOVER | libc::IP_RECVERR)
-        }
-        libc::IPPROTO_IPV6 => matches!(
-            name,
-            libc::IPV6_TCLASS
-                | libc::IPV6_UNICAST_HOPS
-                | libc::IPV6_V6ONLY
-                | libc::IPV6_RECVERR
-                | libc::IPV6_MTU_DISCOVER
-        ),
-        _ => false,
     }
 }
 
@@ -173,48 +136,20 @@ unsafe fn correct(
     }
 }
 
-/// The value of an option.
-enum Known {
-    Number(c_int),
-    Text([u8; 4]),
-    Info,
-}
-
-impl Known {
-    /// Writes the value, cut to the caller's length, and sets that.
-    ///
-    /// # Safety
-    /// As for `getsockopt`.
-    unsafe fn write(self, value: *mut c_void, len: *mut socklen_t) -> c_int {
-        // SAFETY: all zeros is a value of this type.
-        let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
-        let (number, text);
-        let (from, count): (*const u8, usize) = match self {
-            Self::Number(found) => {
-                number = found;
-                ((&raw const number).cast(), size_of_val(&number))
-            }
-            Self::Text(found) => {
-                text = found;
-                (text.as_ptr(), text.len())
-            }
-            Self::Info => {
-                info.tcpi_state = 1;
-                info.tcpi_snd_mss = SEGMENT.cast_unsigned();
-                info.tcpi_rcv_mss = SEGMENT.cast_unsigned();
-                info.tcpi_snd_cwnd = 10;
-                ((&raw const info).cast(), size_of_val(&info))
-            }
-        };
-        if value.is_null() || len.is_null() {
-            return fail(libc::EFAULT);
-        }
-        // SAFETY: as the caller says; no more is read than there is.
-        unsafe {
-            let room = (*len as usize).min(count);
-            std::ptr::copy_nonoverlapping(from, value.cast::<u8>(), room);
-            *len = room as socklen_t;
-        }
-        0
+/// Writes a value, cut to the caller's length, and sets that.
+///
+/// # Safety
+/// As for `getsockopt`.
+unsafe fn write(known: &OptionValue, value: *mut c_void, len: *mut socklen_t) -> c_int {
+    if value.is_null() || len.is_null() {
+        return fail(libc::EFAULT);
     }
+    let from = known.bytes();
+    // SAFETY: as the caller says; no more is read than there is.
+    unsafe {
+        let room = (*len as usize).min(from.len());
+        std::ptr::copy_nonoverlapping(from.as_ptr(), value.cast::<u8>(), room);
+        *len = room as socklen_t;
+    }
+    0
 }

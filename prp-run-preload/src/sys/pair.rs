@@ -4,18 +4,11 @@ use std::ffi::c_int;
 use std::mem::{offset_of, zeroed};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use prp_run::PairName;
+use prp_run::{PENDING_BUFFER, PairName};
 
 use super::call::{self, Errno};
 use super::process::settings;
 use super::{epoll, family, linger};
-
-/// The send buffer of a pair until its connection is there, as the kernel reports it: its smallest.
-const PENDING_BUFFER: c_int = 8 << 10;
-
-/// The send buffer that a program cannot go below: with a smaller one a sender might wait for ever
-/// (`SEND_BUFFER` of the holder).
-pub(super) const LEAST_BUFFER: c_int = 212_992;
 
 /// Returns the name of the pair whose end `fd` is; `None` if it is none.
 pub(super) fn name_of(fd: c_int) -> Option<PairName> {
@@ -57,7 +50,7 @@ pub(super) enum State {
 /// Returns the state of a pair's connection.
 pub(super) fn state(fd: c_int) -> State {
     let size = call::number_option(fd, libc::SO_SNDBUF);
-    if size.is_ok_and(|size| size >= PENDING_BUFFER) || size.is_err() {
+    if size.is_ok_and(|size| size >= PENDING_BUFFER as c_int) || size.is_err() {
         return State::Connected;
     }
     match call::poll(fd, 0, false) {

@@ -1,4 +1,4 @@
-//! Whether a program's connections can go over PRP, by its file.
+//! Whether a program's connections can go over PRP, and by which place, by its file.
 
 use std::env;
 use std::ffi::OsStr;
@@ -22,42 +22,63 @@ const LINE: usize = 256;
 /// What becomes of a program.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Verdict {
-    /// Its connections go over PRP.
-    Carried,
+    /// A library is preloaded.
+    Preload,
+    /// The kernel shows its calls.
+    Seccomp(Reason),
     /// It cannot be read.
     Unknown,
+    /// It runs with other privileges than this user's.
+    Privileged,
+    /// It is of another machine.
+    OtherMachine,
+}
+
+/// Why no library is preloaded into a program.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(super) enum Reason {
+    /// The user wants it so.
+    Asked,
     /// It has no dynamic linker.
     Static,
     /// Its libraries are not those of GNU.
     OtherLibrary,
-    /// It runs with other privileges than this user's.
-    Privileged,
     /// It makes system calls itself.
     Go,
-    /// It is of another machine.
-    OtherMachine,
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Carried => {
-                "carried: its connections to nodes go over PRP, through the holder process"
+            Self::Preload => {
+                "carried by preload: its connections to nodes go over PRP, through the holder \
+                 process"
             }
+            Self::Seccomp(reason) => return write!(f, "carried by seccomp: {reason}"),
             Self::Unknown => "not known: no such program, or it cannot be read",
-            Self::Static => {
-                "not carried: linked statically, with no C library whose calls could be replaced"
-            }
-            Self::OtherLibrary => {
-                "not carried: its C library is another than the one that PRP's library is made for"
-            }
             Self::Privileged => {
                 "not carried: setuid, setgid or with capabilities, for which the dynamic linker \
                  preloads nothing"
             }
-            Self::Go => "not carried: a program of Go, which makes system calls past the C library",
             Self::OtherMachine => "not carried: not of this machine's kind of program (ELF)",
         })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Asked => "by --seccomp",
+            Self::Static => "linked statically, with no C library whose calls could be replaced",
+            Self::OtherLibrary => {
+                "its C library is another than the one that PRP's library is made for"
+            }
+            Self::Go => "a program of Go, which makes system calls past the C library",
+        })?;
+        f.write_str(
+            "; the kernel shows its calls to the holder process. It knows nodes by \
+                     addresses, such as 198.18.0.3 for node 3, and not by names",
+        )
     }
 }
 
@@ -164,13 +185,15 @@ fn examine_elf(file: &File) -> io::Result<Verdict> {
         return Ok(Verdict::OtherMachine);
     }
     let elf = Elf { file, header };
-    if elf.has_section(b".go.buildinfo")? {
-        return Ok(Verdict::Go);
+    if elf.has_section(b".go.buildinfo")? || elf.has_section(b".note.go.buildid")? {
+        return Ok(Verdict::Seccomp(Reason::Go));
     }
     Ok(match elf.linker()? {
-        None => Verdict::Static,
-        Some(path) if path.windows(8).any(|part| part == b"/ld-musl") => Verdict::OtherLibrary,
-        Some(_) => Verdict::Carried,
+        None => Verdict::Seccomp(Reason::Static),
+        Some(path) if path.windows(8).any(|part| part == b"/ld-musl") => {
+            Verdict::Seccomp(Reason::OtherLibrary)
+        }
+        Some(_) => Verdict::Preload,
     })
 }
 
@@ -202,9 +225,10 @@ mod tests {
 
     #[test]
     fn examine__by_the_linker() {
-        assert_eq!(verdict(&elf(3, b"/lib64/ld-linux-x86-64.so.2\0")), Verdict::Carried);
-        assert_eq!(verdict(&elf(3, b"/lib/ld-musl-x86_64.so.1\0")), Verdict::OtherLibrary);
-        assert_eq!(verdict(&elf(1, b"")), Verdict::Static);
+        assert_eq!(verdict(&elf(3, b"/lib64/ld-linux-x86-64.so.2\0")), Verdict::Preload);
+        let musl = elf(3, b"/lib/ld-musl-x86_64.so.1\0");
+        assert_eq!(verdict(&musl), Verdict::Seccomp(Reason::OtherLibrary));
+        assert_eq!(verdict(&elf(1, b"")), Verdict::Seccomp(Reason::Static));
         assert_eq!(verdict(b"\x7fELF\x01\x01"), Verdict::OtherMachine);
         assert_eq!(examine(OsStr::new("/no/such/program")), Verdict::Unknown);
     }
@@ -214,21 +238,25 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(&elf(1, b"")).expect("room");
         let script = format!("#! {} -x\nrest", file.path().display());
-        assert_eq!(verdict(script.as_bytes()), Verdict::Static);
+        assert_eq!(verdict(script.as_bytes()), Verdict::Seccomp(Reason::Static));
         assert_eq!(verdict(b"#!/no/such/interpreter\n"), Verdict::Unknown);
     }
 
+    /// Linked with the C library or not, stripped of one section or the other.
     #[test]
-    fn examine__go_by_its_section() {
-        let mut bytes = elf(3, b"/lib64/ld-linux-x86-64.so.2\0");
-        let (names, table) = (bytes.len(), bytes.len() + 15);
-        bytes.extend_from_slice(b".go.buildinfo\0\0");
-        let mut section = [0; 64];
-        section[24] = names as u8;
-        section[32] = 15;
-        bytes.extend_from_slice(&section);
-        bytes[40] = table as u8;
-        (bytes[58], bytes[60]) = (64, 1);
-        assert_eq!(verdict(&bytes), Verdict::Go);
+    fn examine__go_by_its_sections() {
+        for (kind, section) in
+            [(3, &b".go.buildinfo\0"[..]), (1, b".go.buildinfo\0"), (3, b".note.go.buildid\0")]
+        {
+            let mut bytes = elf(kind, b"/lib64/ld-linux-x86-64.so.2\0");
+            let (names, table) = (bytes.len(), bytes.len() + section.len());
+            bytes.extend_from_slice(section);
+            let mut entry = [0; 64];
+            (entry[24], entry[32]) = (names as u8, section.len() as u8);
+            bytes.extend_from_slice(&entry);
+            bytes[40] = table as u8;
+            (bytes[58], bytes[60]) = (64, 1);
+            assert_eq!(verdict(&bytes), Verdict::Seccomp(Reason::Go), "{kind}");
+        }
     }
 }

@@ -8,6 +8,7 @@ mod pair;
 mod ports;
 mod processes;
 mod pump;
+mod supervisor;
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice, Read, Write};
@@ -26,7 +27,7 @@ use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use parking_lot::Mutex;
 use prp_node::descriptors;
 use prp_run::{Answer, Request, RequestKind, Settings};
-use prp_sock::{Builder, HostsFile, NodeId};
+use prp_sock::{Builder, HostsFile, NodeId, error_number};
 
 use crate::sys::pair::waiting;
 use askers::{Asker, Askers};
@@ -34,6 +35,7 @@ pub(super) use pair::check_buffers;
 use ports::Ports;
 use processes::Processes;
 use pump::Pumps;
+use supervisor::Supervisor;
 
 /// Bytes of the stack of a thread: enough for the engine of PRP.
 const STACK: usize = 512 << 10;
@@ -52,6 +54,7 @@ pub(super) struct Holder {
     ports: Ports,
     processes: Processes,
     pumps: Pumps,
+    supervisor: Supervisor,
     /// Why nonblocking connections have failed, by their numbers.
     reasons: Mutex<HashMap<u64, i32>>,
     next_number: AtomicU64,
@@ -68,6 +71,7 @@ impl Holder {
             ports: Ports::default(),
             processes: Processes::new(report),
             pumps: Pumps::default(),
+            supervisor: Supervisor::default(),
             reasons: Mutex::default(),
             next_number: AtomicU64::new(1),
         }
@@ -105,9 +109,10 @@ impl Holder {
 
     /// Answers one request.
     fn answer(self: &Arc<Self>, mut asker: Asker) {
-        let Some(request) = asker.request(&self.settings) else { return };
+        let Some((request, file)) = asker.request(&self.settings) else { return };
         let Asker { socket: asking, pid, .. } = asker;
-        if request.kind != RequestKind::Bye {
+        // Who is to be supervised becomes another program, and is known by what it calls then.
+        if !matches!(request.kind, RequestKind::Bye | RequestKind::Supervise) {
             self.processes.note(pid, request.kind == RequestKind::Hello);
         }
         let answer = match request.kind {
@@ -119,10 +124,7 @@ impl Holder {
             RequestKind::Listen => self.listen(&request),
             RequestKind::Bind => self.bind(&request),
             RequestKind::Resolve => self.resolve(&request),
-            RequestKind::Reason => {
-                let reason = self.reasons.lock().remove(&request.number);
-                Answer::failed(reason.unwrap_or(0))
-            }
+            RequestKind::Reason => Answer::failed(self.take_reason(request.number).unwrap_or(0)),
             RequestKind::Tcp => {
                 self.processes.count_tcp(pid, request.number != 0);
                 Answer::default()
@@ -132,12 +134,24 @@ impl Holder {
                 Answer::default()
             }
             RequestKind::AcceptAgain => self.ring_again(&request),
+            RequestKind::Supervise => self.begin_supervision(file),
             RequestKind::Bye => {
                 self.processes.end(pid);
                 Answer::default()
             }
         };
         let _ = reply(&asking, &answer, None);
+    }
+
+    /// Supervises the process that has sent the descriptor on which the kernel shows its calls.
+    fn begin_supervision(self: &Arc<Self>, listener: Option<OwnedFd>) -> Answer {
+        let begun = listener
+            .ok_or_else(|| io::ErrorKind::InvalidInput.into())
+            .and_then(|listener| self.supervise(listener));
+        match begun {
+            Ok(()) => Answer { ip: process::id().to_ne_bytes(), ..Answer::default() },
+            Err(e) => Answer::failed(error_number(&e)),
+        }
     }
 
     /// Finds the node that a program names.
@@ -171,6 +185,11 @@ impl Holder {
     /// Returns a number for a connection.
     fn number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes why the connection `number` has failed, if it has.
+    fn take_reason(&self, number: u64) -> Option<i32> {
+        self.reasons.lock().remove(&number)
     }
 
     /// Keeps why the connection `number` has failed.

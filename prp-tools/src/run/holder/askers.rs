@@ -1,6 +1,6 @@
 //! Processes that ask the holder.
 
-use std::io::{ErrorKind, Read, stdin};
+use std::io::{ErrorKind, stdin};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use nix::sys::socket::sockopt::PeerCredentials;
 use prp_run::{Request, Settings};
 
 use super::processes::Processes;
+use crate::sys::rights;
 
 /// How long a process may take to ask.
 const ASKING: Duration = Duration::from_secs(5);
@@ -83,15 +84,16 @@ impl<'a> Askers<'a> {
 }
 
 impl Asker {
-    /// Returns what is asked; `None` if that is not of this run.
-    pub(super) fn request(&mut self, settings: &Settings) -> Option<Request> {
+    /// Returns what is asked, and a descriptor that has come along; `None` if that is not of this
+    /// run.
+    pub(super) fn request(&mut self, settings: &Settings) -> Option<(Request, Option<OwnedFd>)> {
         let mut bytes = [0; Request::SIZE];
         self.socket.set_read_timeout(Some(ASKING)).ok()?;
         // The library sends it at once, and who sends it in parts could take any time.
-        let count = loop {
-            match self.socket.read(&mut bytes) {
+        let (count, file) = loop {
+            match rights::receive(&self.socket, &mut bytes) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                read => break read.ok()?,
+                received => break received.ok()?,
             }
         };
         let request = Request::parse(&bytes).filter(|_| count == bytes.len())?;
@@ -99,7 +101,7 @@ impl Asker {
             return None;
         }
         self.stranger = None;
-        Some(request)
+        Some((request, file))
     }
 }
 

@@ -14,7 +14,6 @@ use prp_run::{Answer, BELL, PairName, Request};
 use prp_sock::{Awaited, Port, PrpAddr, PrpListener, PrpStream, error_number, wait_any};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::connect::ip;
 use super::pair::Pair;
 use super::ports::{ListeningPort, ListeningSocket, Ringing};
 use super::pump::Passage;
@@ -30,7 +29,7 @@ const REST: Duration = Duration::from_millis(10);
 impl Holder {
     /// Listens at the port of a program's socket.
     pub(super) fn listen(self: &Arc<Self>, request: &Request) -> Answer {
-        let bound = ip(request);
+        let bound = request.ip();
         let target = SocketAddr::new(reached(bound, request.is_ip6_only), request.port);
         let socket = ListeningSocket { inode: request.number, target, ip: bound };
         let opened = self.open(request.port, socket);
@@ -72,7 +71,7 @@ impl Holder {
 
     /// Resets a connection that no program takes: that nobody holds its end would be an end in
     /// order.
-    fn give_up(&self, ringing: Ringing) {
+    pub(super) fn give_up(&self, ringing: Ringing) {
         self.processes.reset_on_close(ringing.number, true);
         drop(ringing.end);
     }
@@ -200,6 +199,15 @@ impl Holder {
         let Some(ringing) = self.ports.take(request.is_ip6, request.port) else {
             return Answer::failed(libc::ENOENT);
         };
+        self.ring_later(ringing)
+            .map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
+    }
+
+    /// Connects once more to the socket of a program that could not take what it has accepted.
+    ///
+    /// # Errors
+    /// There is no room for a thread.
+    pub(super) fn ring_later(self: &Arc<Self>, ringing: Ringing) -> io::Result<()> {
         let Ringing { bell, target, end, number, .. } = ringing;
         drop(bell);
         let holder = self.clone();
@@ -208,7 +216,7 @@ impl Holder {
             // Without a listener it is reset.
             let _ = holder.wake(target, end, number);
         };
-        spawn(ring).map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
+        spawn(ring)
     }
 
     /// Answers a program that has accepted a connection of the holder.

@@ -14,14 +14,9 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, bind, getsockopt, recv, send,
     setsockopt, socketpair,
 };
-use prp_run::PairName;
+use prp_run::{PairName, SEND_BUFFER};
 
 use crate::sys::pair::set_peek_offset;
-
-/// The send buffer of a program's end. The byte that stays holds all memory of what it was sent
-/// with, up to 65 KiB, and the kernel wakes a sender only when a quarter of its buffer is not
-/// exceeded.
-const SEND_BUFFER: usize = 212_992;
 
 /// What the kernel counts of a send buffer at least for that: four times 65 KiB and what each has
 /// beside its bytes.

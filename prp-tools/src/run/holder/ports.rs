@@ -137,6 +137,14 @@ impl Ports {
         self.listening.lock().get(&port)?.sockets.last().copied()
     }
 
+    /// Whether the socket with this inode is one that connections of PRP come to, or may.
+    pub(super) fn has(&self, inode: u64) -> bool {
+        let is_it = |socket: &ListeningSocket| socket.inode == inode;
+        let listening = self.listening.lock();
+        listening.values().any(|port| port.sockets.iter().any(is_it))
+            || self.waiting.lock().iter().any(|(_, socket)| is_it(socket))
+    }
+
     /// Whether no port is listened at, nor to be.
     pub(super) fn is_empty(&self) -> bool {
         self.listening.lock().is_empty() && self.waiting.lock().is_empty()

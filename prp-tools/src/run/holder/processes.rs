@@ -252,7 +252,8 @@ pub(super) fn watch(holder: &Arc<Holder>) {
             holder.processes.end(pid);
         }
         holder.check_ports();
-        if !holder.processes.is_empty() || !holder.ports.is_empty() {
+        let has_some = !holder.processes.is_empty() || holder.supervisor.is_needed();
+        if has_some || !holder.ports.is_empty() {
             needed = Instant::now();
         } else if needed.elapsed() >= GRACE || holder.processes.is_ending.load(Ordering::Relaxed) {
             process::exit(0);
