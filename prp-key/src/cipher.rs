@@ -1,5 +1,5 @@
-//! The cipher behind a trait, and the one that all ends have: of AWS-LC where that is built in, which
-//! takes half the time for a full frame, else in Rust.
+//! The cipher behind a trait, and the one that all ends have: of AWS-LC where that is built in,
+//! which takes half the time for a full frame, else in Rust.
 
 #[cfg(all(feature = "aws-lc", not(target_env = "musl")))]
 mod aws_lc;

@@ -229,8 +229,8 @@ impl TransmitBatch {
         }
     }
 
-    /// Adds a frame of mode sign whose `payload` stays in a send buffer, at `at_offset`. None if the
-    /// counter of `session` has come to its end.
+    /// Adds a frame of mode sign whose `payload` stays in a send buffer, at `at_offset`. None if
+    /// the counter of `session` has come to its end.
     pub(crate) fn push_signed_stream(
         &mut self,
         path: &Path,
