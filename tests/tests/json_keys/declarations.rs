@@ -11,9 +11,9 @@ pub(crate) enum Shape {
     Null,
     Object(BTreeMap<String, Member>),
     /// An object with any keys.
-    Map(Box<Shape>),
-    List(Box<Shape>),
-    Union(Vec<Shape>),
+    Map(Box<Self>),
+    List(Box<Self>),
+    Union(Vec<Self>),
 }
 
 /// A key of an object.
