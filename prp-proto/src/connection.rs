@@ -162,6 +162,8 @@ pub(crate) struct Connection {
     pub(crate) timers: TimerTable,
     /// Why it ended, until the application is told.
     error: Option<ConnError>,
+    /// It ended before the peer had acknowledged everything written.
+    has_lost_data: bool,
     /// What happened since the driver last asked.
     pub(crate) ready: Readiness,
     /// A write has left less room than is worth waking a writer for.
@@ -254,6 +256,7 @@ impl Connection {
             pending: Pending::default(),
             timers: TimerTable::default(),
             error: None,
+            has_lost_data: false,
             ready: Readiness::default(),
             starved: false,
             flush_awaited: false,

@@ -33,6 +33,11 @@ pub(crate) fn conn(error: ConnError) -> io::Error {
     }
 }
 
+/// Why not everything was delivered, where the application was told how the connection ended.
+pub(crate) fn lost_data() -> io::Error {
+    explained(libc::EPIPE, "the connection ended before the peer had all of the data".into())
+}
+
 /// Why there is no connection to `peer`.
 pub(crate) fn connecting(error: ConnError, peer: PrpAddr) -> io::Error {
     StreamError::connecting(error, peer).into()

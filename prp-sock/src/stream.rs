@@ -147,8 +147,8 @@ impl PrpStream {
     /// has been sent.
     ///
     /// # Errors
-    /// The error the connection ended with, unless it was reported before; `WouldBlock` after the
-    /// write timeout.
+    /// The error the connection ended with; `BrokenPipe` if that was reported before and not
+    /// everything was acknowledged; `WouldBlock` after the write timeout.
     pub fn wait_delivered(&self) -> io::Result<()> {
         let inner = self.inner()?;
         let deadline = load_timeout(&inner.write_timeout).map(|t| inner.engine.now() + t);
@@ -418,8 +418,9 @@ pub(crate) fn delivered(core: &mut Core, conn: ConnHandle) -> Option<io::Result<
             flushed && send != SendSide::Closing
         }
         State::Close | State::Listen => {
-            let error = core.endpoint.take_error(conn);
-            return Some(error.map_or(Ok(()), |e| Err(error::conn(e))));
+            let error = core.endpoint.take_error(conn).map(error::conn);
+            let lost = || core.endpoint.has_lost_data(conn).then(error::lost_data);
+            return Some(error.or_else(lost).map_or(Ok(()), Err));
         }
     };
     if delivered { Some(Ok(())) } else { core.check().err().map(Err) }

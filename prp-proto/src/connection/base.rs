@@ -59,6 +59,7 @@ impl Connection {
         self.timers.stop_all();
         let reset = self.pending.reset.take();
         self.pending = Pending { reset, ..Pending::default() };
+        self.has_lost_data |= !self.send.is_drained();
         self.send.buf.clear();
         self.send.flight.clear();
         self.error.get_or_insert(error);

@@ -107,6 +107,11 @@ impl Connection {
         self.error.is_some()
     }
 
+    /// Whether it ended before the peer had acknowledged everything written.
+    pub(crate) const fn has_lost_data(&self) -> bool {
+        self.has_lost_data
+    }
+
     /// Bytes that have come in order and were not read yet.
     pub(crate) fn unread(&self) -> usize {
         self.recv.buf.len()

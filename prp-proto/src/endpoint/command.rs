@@ -315,6 +315,12 @@ impl Endpoint {
         self.table.get(conn).is_some_and(Connection::has_error)
     }
 
+    /// Returns whether the connection ended before the peer had acknowledged everything written,
+    /// whether the application was told or not.
+    pub fn has_lost_data(&self, conn: ConnHandle) -> bool {
+        self.table.get(conn).is_some_and(Connection::has_lost_data)
+    }
+
     /// Bytes that have come in order and were not read yet.
     pub fn unread(&self, conn: ConnHandle) -> usize {
         self.table.get(conn).map_or(0, Connection::unread)

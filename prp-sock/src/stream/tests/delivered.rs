@@ -85,5 +85,22 @@ fn wait_delivered__tells_why_it_never_will_be() {
             let error = waits.join().unwrap().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ConnectionReset);
         });
+        // It never will be, however often it is asked for.
+        assert_eq!(ours.wait_delivered().unwrap_err().kind(), ErrorKind::BrokenPipe);
+    });
+}
+
+#[test]
+fn wait_delivered__stays_so_after_a_reset() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let (mut ours, theirs) = pair.streams();
+        ours.write_all(b"delivered").unwrap();
+        ours.wait_delivered().unwrap();
+        theirs.set_linger(Some(Duration::ZERO)).unwrap();
+        drop(theirs);
+        let error = ours.read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+        ours.wait_delivered().unwrap();
     });
 }
