@@ -46,7 +46,7 @@ pub(crate) struct CheckArgs {
     /// Print models and scenes, and run none
     #[arg(long)]
     list: bool,
-    /// Minutes after which all ends [default: 4 for each scene with a kernel and a model]
+    /// Minutes after which all ends [default: 6 for each scene with a kernel and a model]
     #[arg(long, value_name = "MINUTES")]
     within: Option<u64>,
     /// Write the table to this file too
@@ -161,8 +161,12 @@ impl<'a> Plan<'a> {
         let scenes = chosen_scenes(args);
         let find = |word: &String| Kernel::find(word, &args.cache);
         let kernels = kernels.iter().map(find).collect::<Outcome<Vec<_>>>()?;
+        if scenes.iter().any(|scene| scene.setup == Setup::System) {
+            // Making it takes minutes, once. Where the scene is left out, it says what is missing.
+            let _ = SystemRoot::find(&args.cache, args.package.as_deref());
+        }
         let minutes =
-            args.within.unwrap_or((kernels.len() * models.len() * scenes.len() * 4) as u64);
+            args.within.unwrap_or((kernels.len() * models.len() * scenes.len() * 6) as u64);
         let end = Instant::now() + Duration::from_secs(60 * minutes);
         Ok(Self { args, kernels, models, scenes, end })
     }
