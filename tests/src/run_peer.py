@@ -168,6 +168,18 @@ def serve_shared(port):
                 connection.sendall(data)
 
 
+def serve_ordered(port):
+    """Tells each connection how many it has accepted before."""
+    listener = socket.create_server(("", port))
+    listening(listener)
+    accepted = []
+    for number in range(60):
+        accepted.append(listener.accept()[0])
+        accepted[-1].sendall(b"%d\n" % number)
+    for connection in accepted:
+        connection.recv(1)
+
+
 def serve_flooding(port):
     """Sends until there is no room, then says on another connection how much that was."""
     listener = socket.create_server(("", port))
@@ -378,6 +390,12 @@ def call_greeting(host, port):
             print(connection.makefile().readline().strip() or "end of file")
     except OSError:
         print("error")
+
+
+def call_ordered(host, port):
+    connections = [socket.create_connection((host, port)) for _ in range(60)]
+    numbers = [int(connection.makefile().readline()) for connection in connections]
+    assert numbers == list(range(60)), numbers
 
 
 def call_flooded(host, port):

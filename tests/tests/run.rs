@@ -23,6 +23,7 @@ prp_tests::main! {
     first: build;
     light:
         accept__goes_on_after_signals,
+        accept__has_connections_in_their_order,
         accept__without_descriptors_leaves_the_connection,
         confined__is_not_killed_for_the_report,
         connect__from_a_bound_socket,
@@ -254,6 +255,12 @@ fn holder__without_descriptors_resets_connections() {
         }
     }
     panic!("64 descriptors are enough for a connection");
+}
+
+fn accept__has_connections_in_their_order() {
+    let pair = Topology::pair();
+    let _server = run(pair.node(2)).serve("serve_ordered", 7048);
+    run(pair.node(1)).call("call_ordered", "198.18.0.2", 7048);
 }
 
 fn flow__stops_where_a_program_does_not_read() {

@@ -6,10 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_run::{Answer, BELL, PairName, Request};
 use prp_sock::{Awaited, Port, PrpAddr, PrpListener, PrpStream, error_number, wait_any};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -114,7 +117,11 @@ impl Holder {
                     // order.
                     let _ = stream.set_linger(Some(Duration::ZERO));
                     let holder = self.clone();
-                    let _ = spawn(move || holder.ring(port, stream, peer));
+                    let (begun, is_begun) = mpsc::channel();
+                    let _ = spawn(move || holder.ring(port, stream, peer, begun));
+                    // The next one must not reach the program before this one: it may go by their
+                    // order. The other end of the channel is dropped.
+                    let _ = is_begun.recv();
                 }
                 Err(e) if e.kind() == io::ErrorKind::TimedOut => {}
                 Err(_) => return self.ports.give_up(port),
@@ -123,8 +130,8 @@ impl Holder {
     }
 
     /// Has a program accept the connection, which is reset otherwise, and a thread pass its bytes
-    /// on.
-    fn ring(self: &Arc<Self>, port: u16, stream: PrpStream, peer: PrpAddr) {
+    /// on. Drops `begun` once it has its place among those that the program is to accept.
+    fn ring(self: &Arc<Self>, port: u16, stream: PrpStream, peer: PrpAddr, begun: Sender<()>) {
         let number = self.number();
         // If nobody listens any more, the next one is refused.
         let refuse = || self.check_sockets();
@@ -134,7 +141,7 @@ impl Holder {
         // The program may accept before this thread goes on.
         let held = Arc::new(held);
         let connection = self.processes.add(number, None, &held);
-        match self.wake(socket.target, end, number) {
+        match self.wake(socket.target, end, number, Some(begun)) {
             Ok(()) => {
                 let _ = stream.set_linger(None);
                 self.pass(Passage::new(number, stream, held, connection));
@@ -170,8 +177,15 @@ impl Holder {
         }
     }
 
-    /// Connects to the program's socket at `target`, for a connection whose pair has `end`.
-    fn wake(&self, target: SocketAddr, end: OwnedFd, number: u64) -> io::Result<()> {
+    /// Connects to the program's socket at `target`, for a connection whose pair has `end`. Drops
+    /// `begun` once the kernel knows of it.
+    fn wake(
+        &self,
+        target: SocketAddr,
+        end: OwnedFd,
+        number: u64,
+        begun: Option<Sender<()>>,
+    ) -> io::Result<()> {
         let socket = Socket::new(Domain::for_address(target), Type::STREAM, Some(Protocol::TCP))?;
         let from: IpAddr = match target {
             SocketAddr::V4(_) => BELL.into(),
@@ -185,13 +199,18 @@ impl Holder {
         let ringing =
             Ringing { bell: bell.into(), target, end, number, accepted: None, ended: None };
         self.ports.ring(own.is_ipv6(), own.port(), ringing);
-        socket.connect_timeout(&target.into(), ROOM).or_else(|e| {
-            // Without it a program has it already, and has closed its end, by a reset if its
-            // listener has SO_LINGER of zero.
-            let Some(left) = self.ports.take(own.is_ipv6(), own.port()) else { return Ok(()) };
-            self.give_up(left);
-            Err(e)
-        })
+        begin_connect(&socket, target)
+            .and_then(|()| {
+                drop(begun);
+                finish_connect(&socket)
+            })
+            .or_else(|e| {
+                // Without it a program has it already, and has closed its end, by a reset if its
+                // listener has SO_LINGER of zero.
+                let Some(left) = self.ports.take(own.is_ipv6(), own.port()) else { return Ok(()) };
+                self.give_up(left);
+                Err(e)
+            })
     }
 
     /// Has a program accept a connection once more for which it had no descriptor.
@@ -214,7 +233,7 @@ impl Holder {
         let ring = move || {
             thread::sleep(REST);
             // Without a listener it is reset.
-            let _ = holder.wake(target, end, number);
+            let _ = holder.wake(target, end, number, None);
         };
         spawn(ring)
     }
@@ -230,6 +249,33 @@ impl Holder {
             None => {
                 let _ = reply(asking, &Answer::failed(libc::ENOENT), None);
             }
+        }
+    }
+}
+
+/// Has the kernel ask `target` for a connection.
+fn begin_connect(socket: &Socket, target: SocketAddr) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    socket.connect(&target.into()).or_else(|e| match e.raw_os_error() {
+        Some(libc::EINPROGRESS) => Ok(()),
+        _ => Err(e),
+    })
+}
+
+/// Waits until the connection that was begun is there.
+///
+/// # Errors
+/// There is none, for want of room in the queue of the listening socket or of a listener.
+fn finish_connect(socket: &Socket) -> io::Result<()> {
+    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
+    let deadline = Instant::now() + ROOM;
+    loop {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        match poll(&mut fds, PollTimeout::try_from(rest).unwrap_or(PollTimeout::ZERO)) {
+            Err(Errno::EINTR) => {}
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) => return socket.take_error()?.map_or(Ok(()), Err),
+            Err(e) => return Err(e.into()),
         }
     }
 }
