@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -323,13 +325,18 @@ fn processor_time__used_up() {
     let mut router = Started::new(command);
     assert!(router.routes(), "{}", router.said());
     assert!(router.said().contains("RLIMIT_CPU ends this daemon after 2 s"), "{}", router.said());
-    // It polls for a second after a frame, and not at all where others compute.
+    // It polls for a second after a frame, and not at all where others compute: there it has to
+    // have something to do all the time.
     wait::until("the end of its time", || {
-        let has_ended = router.child.try_wait().expect("a child").is_some();
-        if !has_ended {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(100) {
+            if router.child.try_wait().expect("a child").is_some() {
+                return Some(());
+            }
             router.signal(Signal::SIGHUP);
+            thread::sleep(Duration::from_millis(1));
         }
-        has_ended.then_some(())
+        None
     });
     let (status, said) = router.end();
     assert_eq!(status.code(), Some(1), "{status}: {said}");
