@@ -286,7 +286,7 @@ impl Started {
         let child = command.spawn().expect("it starts");
         // It ends with the program that writes.
         drop(command);
-        std::thread::spawn(move || tee.wait());
+        thread::spawn(move || tee.wait());
         Self { child, log }
     }
 
