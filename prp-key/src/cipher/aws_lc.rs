@@ -11,7 +11,7 @@ pub struct Aes128Gcm {
     prepared: LessSafeKey,
     /// For copies.
     #[cfg(feature = "testing")]
-    key: [u8; CIPHER_KEY_BYTES],
+    key: zeroize::Zeroizing<[u8; CIPHER_KEY_BYTES]>,
 }
 
 /// A session gives out each nonce once.
@@ -25,7 +25,7 @@ impl Cipher for Aes128Gcm {
         Self {
             prepared: LessSafeKey::new(unbound),
             #[cfg(feature = "testing")]
-            key: *key,
+            key: zeroize::Zeroizing::new(*key),
         }
     }
 
