@@ -9,9 +9,12 @@ use prp_proto::time::Instant;
 /// thread asleep would be woken, and go first. A peer on the same processor gives it back sooner.
 const CONTENDED_YIELD: Duration = Duration::from_micros(500);
 
-/// This number of long yields, one after another, is no accident: a hypervisor may take a processor
-/// away once.
+/// This number of long yields is no accident: a hypervisor may take a processor away once.
 const CERTAIN: u32 = 2;
+
+/// They count if no more than this multiple of their time is between one and the next. Short yields
+/// may be between them: to a program on the same processor, beside one that computes.
+const NEAR: u32 = 10;
 
 /// A thread does not poll, and so does not yield, for this multiple of the time of the last yield:
 /// long yields are then 1 % of the time.
@@ -21,8 +24,11 @@ const REST: u32 = 100;
 /// threads of that processor.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
 pub struct CpuContention {
-    /// Long yields in a row.
+    /// Long yields near one another.
     long: u32,
+    /// The last yield was one of them.
+    is_last_long: bool,
+    /// Until when polling does not pay; where it does, the end of the last of them.
     rests_until: Instant,
 }
 
@@ -34,15 +40,18 @@ impl CpuContention {
             return;
         }
         let took = now.since(begun);
-        self.long = if took >= CONTENDED_YIELD { self.long.saturating_add(1) } else { 0 };
-        if self.is_contended() {
-            self.rests_until = now + took * REST;
+        self.is_last_long = took >= CONTENDED_YIELD;
+        if !self.is_last_long {
+            return;
         }
+        let is_near = begun.since(self.rests_until) < took * NEAR;
+        self.long = if is_near { self.long.saturating_add(1) } else { 1 };
+        self.rests_until = if self.is_contended() { now + took * REST } else { now };
     }
 
     /// Whether the last yields took so long that a thread that waits had better sleep.
     pub const fn is_contended(&self) -> bool {
-        self.long >= CERTAIN
+        self.is_last_long && self.long >= CERTAIN
     }
 
     /// Whether polling would not pay, as far as is known `now`. One more long yield is enough after
@@ -83,11 +92,27 @@ mod tests {
     }
 
     #[test]
-    fn is_present__not_where_peers_alternate() {
+    fn is_contended__not_where_peers_alternate() {
         let (mut contention, at) = (CpuContention::default(), Instant::from_nanos(1 << 40));
-        for micros in [3, 499, 200, 700, 499, 700] {
+        for micros in [3, 499, 200, 499, 3, 700] {
             yielded(&mut contention, at, Duration::from_micros(micros));
             assert!(!contention.is_contended(), "{micros}");
+        }
+    }
+
+    #[test]
+    fn is_contended__by_long_yields_with_short_ones_between_if_they_are_near() {
+        let short = Duration::from_micros(3);
+        for (between, expected) in [(9, true), (12, false)] {
+            let (mut contention, mut at) = (CpuContention::default(), Instant::from_nanos(1 << 40));
+            for _ in 0..3 {
+                yielded(&mut contention, at, MILLISECOND);
+                yielded(&mut contention, at + MILLISECOND, short);
+                assert!(!contention.is_contended());
+                at = at + between * MILLISECOND;
+            }
+            yielded(&mut contention, at, MILLISECOND);
+            assert_eq!(contention.is_contended(), expected, "{between} ms between");
         }
     }
 }

@@ -6,8 +6,9 @@ use prp_device::CpuContention;
 use prp_proto::time::Instant;
 
 use super::tuning::{
-    FAILED_SPINS, PATIENT_SPIN_BUDGET, POLLS_PER_SYSCALL, POLLS_PER_YIELD, POLLS_UNCONTENDED,
-    SPIN_BUDGET, SPIN_RETRY_WAITS, UNCONTENDED_YIELD, UNCONTENDED_YIELDS, YIELD_INTERVAL,
+    FAILED_SPINS, LONG_SPINS, LONGEST_RETRY_WAITS, LONGEST_SPIN_BUDGET, PATIENT_SPIN_BUDGET,
+    POLLS_PER_SYSCALL, POLLS_PER_YIELD, POLLS_UNCONTENDED, SPIN_BUDGET, SPIN_RETRY_WAITS,
+    UNCONTENDED_YIELD, UNCONTENDED_YIELDS, YIELD_INTERVAL,
 };
 
 /// How long a waiting thread polls for frames before it sleeps.
@@ -23,11 +24,27 @@ pub(crate) enum SpinPolicy {
 }
 
 /// A record of whether spinning has been paying.
-#[derive(Copy, Clone, Debug, Default)]
+#[derive(Copy, Clone, Debug)]
 pub(super) struct SpinHistory {
     failed_spins: u32,
     skipped_waits: u32,
+    /// Waits without polling before it is tried again.
+    retry_waits: u32,
+    /// Waits that still may poll for [`LONGEST_SPIN_BUDGET`].
+    long_spins: u32,
     backoff: YieldBackoff,
+}
+
+impl Default for SpinHistory {
+    fn default() -> Self {
+        Self {
+            failed_spins: 0,
+            skipped_waits: 0,
+            retry_waits: SPIN_RETRY_WAITS,
+            long_spins: 0,
+            backoff: YieldBackoff::default(),
+        }
+    }
 }
 
 impl SpinHistory {
@@ -41,11 +58,23 @@ impl SpinHistory {
         if self.backoff.contention.is_present(now) {
             return Duration::ZERO;
         }
+        if self.long_spins > 0 && policy == SpinPolicy::Patient {
+            return LONGEST_SPIN_BUDGET;
+        }
         if self.failed_spins < FAILED_SPINS {
             return budget;
         }
         self.skipped_waits += 1;
-        if self.skipped_waits.is_multiple_of(SPIN_RETRY_WAITS) { budget } else { Duration::ZERO }
+        if self.skipped_waits < self.retry_waits {
+            return Duration::ZERO;
+        }
+        self.skipped_waits = 0;
+        self.retry_waits = LONGEST_RETRY_WAITS.min(2 * self.retry_waits);
+        if policy != SpinPolicy::Patient {
+            return budget;
+        }
+        self.long_spins = LONG_SPINS;
+        LONGEST_SPIN_BUDGET
     }
 
     /// What earlier waits have learned about yields, for polls that take a system call each or
@@ -54,13 +83,20 @@ impl SpinHistory {
         YieldBackoff { by_syscall, ..self.backoff }
     }
 
-    /// A wait was over before its budget was, or not; and what it has learned about yields.
-    pub(super) fn note(&mut self, paid: bool, backoff: YieldBackoff) {
+    /// A wait was over after this time, or not before its budget was; and what it has learned about
+    /// yields.
+    pub(super) fn note(&mut self, paid_after: Option<Duration>, backoff: YieldBackoff) {
         self.backoff = backoff;
-        if paid {
-            (self.failed_spins, self.skipped_waits) = (0, 0);
-        } else {
-            self.failed_spins = self.failed_spins.saturating_add(1);
+        match paid_after {
+            // Long waits are only worth it if they make the next ones short.
+            Some(after) if self.long_spins > 0 && after > PATIENT_SPIN_BUDGET => {
+                self.long_spins -= 1;
+            }
+            Some(_) => *self = Self { backoff, ..Self::default() },
+            None => {
+                self.failed_spins = self.failed_spins.saturating_add(1);
+                self.long_spins /= 2;
+            }
         }
     }
 }
@@ -117,22 +153,59 @@ mod tests {
         let mut record = SpinHistory::default();
         for _ in 0..FAILED_SPINS {
             assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), SPIN_BUDGET);
-            record.note(false, YieldBackoff::default());
+            record.note(None, YieldBackoff::default());
         }
         let tried = (0..SPIN_RETRY_WAITS)
             .filter(|_| record.budget(SpinPolicy::Adaptive, Instant::ZERO) > Duration::ZERO)
             .count();
         assert_eq!(tried, 1);
-        record.note(true, YieldBackoff::default());
+        record.note(Some(Duration::ZERO), YieldBackoff::default());
         assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), SPIN_BUDGET);
         assert_eq!(record.budget(SpinPolicy::Patient, Instant::ZERO), PATIENT_SPIN_BUDGET);
+    }
+
+    /// Waits that fail until polling is tried again, for `policy`.
+    fn waits_until_retry(record: &mut SpinHistory, policy: SpinPolicy) -> u32 {
+        let skipped = (1..).find(|_| !record.budget(policy, Instant::ZERO).is_zero());
+        record.note(None, YieldBackoff::default());
+        skipped.expect("a number")
+    }
+
+    #[test]
+    fn budget__is_tried_less_and_less_where_it_does_not_pay() {
+        let mut record = SpinHistory { failed_spins: FAILED_SPINS, ..SpinHistory::default() };
+        let waits = [(); 7].map(|()| waits_until_retry(&mut record, SpinPolicy::Adaptive));
+        assert_eq!(waits, [32, 64, 128, 256, 512, 1024, 1024]);
+        record.note(Some(Duration::ZERO), YieldBackoff::default());
+        assert_eq!(record.budget(SpinPolicy::Adaptive, Instant::ZERO), SPIN_BUDGET);
+    }
+
+    #[test]
+    fn budget__patient_is_tried_for_long_waits_that_get_shorter() {
+        let failed = SpinHistory { failed_spins: FAILED_SPINS, ..SpinHistory::default() };
+        let budget = |record: &mut SpinHistory| record.budget(SpinPolicy::Patient, Instant::ZERO);
+        let long = Some(LONGEST_SPIN_BUDGET / 2);
+        // They stay long: it was tried some times, and rarely from then on.
+        let mut record = failed;
+        while budget(&mut record).is_zero() {}
+        for _ in 0..LONG_SPINS {
+            assert_eq!(budget(&mut record), LONGEST_SPIN_BUDGET);
+            record.note(long, YieldBackoff::default());
+        }
+        assert_eq!(budget(&mut record), Duration::ZERO);
+        // They get shorter: the usual budget is enough again.
+        while budget(&mut record).is_zero() {}
+        record.note(long, YieldBackoff::default());
+        assert_eq!(budget(&mut record), LONGEST_SPIN_BUDGET);
+        record.note(Some(PATIENT_SPIN_BUDGET), YieldBackoff::default());
+        assert_eq!(budget(&mut record), PATIENT_SPIN_BUDGET);
     }
 
     #[test]
     fn budget__fixed_is_fixed() {
         let mut record = SpinHistory::default();
         for _ in 0..100 {
-            record.note(false, YieldBackoff::default());
+            record.note(None, YieldBackoff::default());
         }
         let policy = SpinPolicy::Fixed(Duration::from_micros(7));
         assert_eq!(record.budget(policy, Instant::ZERO), Duration::from_micros(7));
@@ -171,7 +244,7 @@ mod tests {
     fn budget__nothing_where_others_compute() {
         let millisecond = Duration::from_millis(1);
         let mut record = SpinHistory::default();
-        record.note(false, yielded(YieldBackoff::default(), 2, millisecond));
+        record.note(None, yielded(YieldBackoff::default(), 2, millisecond));
         let contended = record.backoff(false);
         assert!(contended.is_contended());
         for policy in [SpinPolicy::Adaptive, SpinPolicy::Patient] {

@@ -19,8 +19,20 @@ pub(super) const PATIENT_SPIN_BUDGET: Duration = Duration::from_micros(50);
 /// Waits in a row in which polling found nothing, after which it is only tried now and then.
 pub(super) const FAILED_SPINS: u32 = 8;
 
-/// Polling that does not pay is tried once in this number of waits.
+/// Polling that does not pay is tried again after this number of waits, and after twice as many each
+/// time that it still does not.
 pub(super) const SPIN_RETRY_WAITS: u32 = 32;
+
+/// As [`SPIN_RETRY_WAITS`] says, at most.
+pub(super) const LONGEST_RETRY_WAITS: u32 = 1024;
+
+/// How long a patient wait polls when it is tried again: a request and its answer where all four
+/// processes on their way sleep. Each of them that polls has the others wait less, so that
+/// [`PATIENT_SPIN_BUDGET`] is enough again. Row: pgbench of `bench --programs`.
+pub(super) const LONGEST_SPIN_BUDGET: Duration = Duration::from_micros(250);
+
+/// Waits in a row that poll for so long.
+pub(super) const LONG_SPINS: u32 = 16;
 
 /// Polls between two yields while it is not certain that no other thread wants the processor. They
 /// take about as long as a yield that returns at once: a frame that comes during one is seen late.

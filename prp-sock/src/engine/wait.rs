@@ -337,7 +337,7 @@ impl Engine {
             // They may have been replaced, and to close them takes long.
             drop(rx_handles);
             core = self.lock();
-            core.spin.note(seen.is_some(), backoff);
+            core.spin.note(seen.map(|seen| seen.since(now)), backoff);
             if let Some(seen) = seen {
                 let now = self.time_of(seen, &core);
                 return (core, now, Ok(()));

@@ -30,6 +30,7 @@ use prp_run::{Answer, Request, RequestKind, Settings};
 use prp_sock::{Builder, HostsFile, NodeId, error_number};
 
 use crate::sys::pair::waiting;
+use crate::sys::priority::run_in_slices;
 use askers::{Asker, Askers};
 pub(super) use pair::check_buffers;
 use ports::Ports;
@@ -42,6 +43,11 @@ const STACK: usize = 512 << 10;
 
 /// How long the holder may take to begin.
 const BEGINNING: Duration = Duration::from_secs(5);
+
+/// Time for which a thread has a processor that others want. The least that the kernel allows: a
+/// message takes a few microseconds here, and its program waits for it. Row: sockperf of `bench
+/// --programs`, beside other work.
+const SLICE: Duration = Duration::from_micros(100);
 
 /// Reasons of failed connections that are kept: programs ask at once, or never.
 const MOST_REASONS: usize = 4096;
@@ -80,6 +86,8 @@ impl Holder {
     /// Serves requests until all processes of the run have ended, and ends this process.
     pub(super) fn serve(self, socket: &UnixListener) -> ! {
         descriptors::raise_limit();
+        // It serves without it, too.
+        let _ = run_in_slices(SLICE);
         let ends: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
         // For all threads: what ends a whole service must leave the program its connections until
         // it has ended.
