@@ -80,6 +80,10 @@ pub struct Process {
     following: AtomicUsize,
     /// Whether a thread sleeps on the streams. Changed with the exchange locked.
     is_led: AtomicBool,
+    /// Threads of the program that wait. Changed with the exchange locked.
+    waiters: AtomicUsize,
+    /// How often threads of the program have polled or waited.
+    polls: AtomicU64,
     /// The thread that has used the exchange last, as a number; [`MANY_CALLERS`] once several have.
     caller: AtomicUsize,
     /// Longest sleep of a thread.

@@ -144,6 +144,8 @@ impl Process {
             followers: Condvar::new(),
             following: AtomicUsize::new(0),
             is_led: AtomicBool::new(false),
+            waiters: AtomicUsize::new(0),
+            polls: AtomicU64::new(0),
             caller: AtomicUsize::new(0),
             longest_sleep: LONGEST_SLEEP,
             is_oversubscribed: here > processors,

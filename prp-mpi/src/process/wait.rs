@@ -31,6 +31,13 @@ pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 /// takes.
 const REPORT_AFTER: Duration = Duration::from_millis(2);
 
+/// How long the thread that serves windows sleeps while threads of the program move messages
+/// themselves: a call to it for each message would cost them more than the message.
+const NAP: Duration = Duration::from_millis(1);
+
+/// The same, where one of them has been waiting for long.
+const LONGEST_NAP: Duration = Duration::from_millis(16);
+
 /// How long a rank keeps the exchange while it waits: a thread that asks where it is waits for
 /// that.
 const MAX_EXCHANGE_HOLD: Duration = Duration::from_millis(50);
@@ -49,6 +56,7 @@ impl Process {
         if let Some(out) = ready(&mut exchange) {
             return out;
         }
+        self.begin_waiting();
         combine(&mut exchange);
         let mut noted = None;
         let out = loop {
@@ -78,8 +86,9 @@ impl Process {
             }
             // The streams' own waiting spins for a while, too, where there is no bell to wait for.
             let is_first = noted.is_none() && !exchange.has_local() && !exchange.is_stalled();
-            if is_first && !self.has_many_callers() {
-                if !self.sleep(&mut exchange, REPORT_AFTER) {
+            let is_led = self.is_led.load(Ordering::Relaxed);
+            if is_first && !is_led && !self.has_many_callers() {
+                if !self.sleep(&mut exchange, false, REPORT_AFTER) {
                     noted = Some(self.note(what()));
                 }
                 continue;
@@ -103,9 +112,12 @@ impl Process {
                     break out;
                 }
             } else {
-                self.sleep(&mut exchange, self.longest_sleep);
+                let has_bell = self.has_many_callers();
+                self.sleep(&mut exchange, has_bell, self.longest_sleep);
             }
         };
+        self.waiters.fetch_sub(1, Ordering::Relaxed);
+        self.note_poll();
         exchange.leave();
         if let Some(since) = noted {
             self.waiting.lock().retain(|w| w.since != since);
@@ -119,7 +131,6 @@ impl Process {
     /// # Errors
     /// If there is no such thread and none can be had.
     pub fn serve_windows(self: &Arc<Self>) -> io::Result<()> {
-        self.is_shared.store(true, Ordering::Relaxed);
         let others = self.size() - 1 + self.peers.lock().len();
         if others == 0 || !self.exchange().begin_serving() {
             return Ok(());
@@ -135,25 +146,61 @@ impl Process {
         }
     }
 
+    /// Serves windows while the program computes, and keeps out of its way while it does not.
     fn serve(&self) {
-        let mut exchange = self.exchange();
-        while exchange.has_windows() {
-            let moved = exchange.progress();
-            // A thread that sleeps behind this one does not call functions of the program.
-            if self.following.load(Ordering::Relaxed) > 0 {
-                combine(&mut exchange);
+        let (mut seen, mut nap) = (self.polls(), NAP);
+        loop {
+            thread::sleep(nap);
+            let polls = self.polls();
+            let waits = self.waiters.load(Ordering::Relaxed) > 0;
+            let computes = !waits && polls == seen;
+            nap = if waits && polls == seen { LONGEST_NAP.min(2 * nap) } else { NAP };
+            seen = polls;
+            // A thread that has the exchange moves messages.
+            let Some(mut exchange) = self.exchange_within(Duration::ZERO) else { continue };
+            if computes {
+                self.serve_until_polled(&mut exchange, polls);
             }
-            self.check(&mut exchange);
+            if !exchange.has_windows() {
+                exchange.end_serving();
+                return exchange.leave();
+            }
+            exchange.leave();
+        }
+    }
+
+    /// Serves windows until a thread of the program has polled since `polls`, or waits.
+    fn serve_until_polled(&self, exchange: &mut ExchangeGuard<'_>, polls: u64) {
+        let is_left = || self.waiters.load(Ordering::Relaxed) == 0 && self.polls() == polls;
+        while exchange.has_windows() && is_left() {
+            let moved = exchange.progress();
+            self.check(exchange);
             if moved {
                 exchange.yield_to_others();
-            } else if self.is_led.load(Ordering::Relaxed) {
-                exchange.follow(|exchange| (!exchange.has_windows()).then_some(()));
             } else {
-                self.sleep(&mut exchange, self.longest_sleep);
+                // A thread that begins to wait rings.
+                self.sleep(exchange, true, self.longest_sleep);
             }
         }
-        exchange.end_serving();
-        exchange.leave();
+    }
+
+    /// A thread of the program waits from now on, and moves messages itself. Called with the
+    /// exchange locked.
+    fn begin_waiting(&self) {
+        let others = self.waiters.fetch_add(1, Ordering::Relaxed);
+        // The thread that sleeps on the streams is the one that serves windows.
+        if others == 0 && self.is_led.load(Ordering::Relaxed) {
+            self.bell.ring();
+        }
+    }
+
+    /// How often threads of the program have polled or waited.
+    fn polls(&self) -> u64 {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    fn note_poll(&self) {
+        self.polls.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A call that need not wait for what it is asked for: no message waits for another one.
@@ -178,6 +225,7 @@ impl Process {
         if out.is_some() {
             return out;
         }
+        self.note_poll();
         let moved = progress(&mut exchange);
         self.check(&mut exchange);
         let out = ready(&mut exchange);
@@ -224,11 +272,10 @@ impl Process {
         }
     }
 
-    /// Sleeps until a stream has something, or room, or another thread rings, for at most
-    /// `timeout`. `false` if the time is over.
-    fn sleep(&self, exchange: &mut ExchangeGuard<'_>, timeout: Duration) -> bool {
+    /// Sleeps until a stream has something, or room, for at most `timeout`; with `has_bell` also
+    /// until another thread rings. `false` if the time is over.
+    fn sleep(&self, exchange: &mut ExchangeGuard<'_>, has_bell: bool, timeout: Duration) -> bool {
         let streams = exchange.streams();
-        let has_bell = self.has_many_callers();
         exchange.lead(|| sleep_on(&streams, &self.bell, has_bell, timeout))
     }
 

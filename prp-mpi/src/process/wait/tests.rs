@@ -176,3 +176,43 @@ fn wait__ends_when_something_outside_the_exchange_has_happened() {
         process.announce();
     });
 }
+
+/// Waits until the thread that serves windows sleeps on the streams.
+fn await_serving(of: &Process) {
+    while !of.is_led.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn wait__takes_the_streams_from_the_thread_that_serves_windows() {
+    let [process, peer] = pair().map(Arc::new);
+    process.exchange().open_window(CONTEXT, Region::owned(8));
+    process.serve_windows().unwrap();
+    for tag in 0..3 {
+        await_serving(&process);
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| receive(&process, 1, tag));
+            while process.waiting.lock().is_empty() {
+                thread::yield_now();
+            }
+            send(&peer, 0, tag);
+            waits.join().unwrap();
+        });
+    }
+    process.exchange().close_window(CONTEXT);
+}
+
+#[test]
+fn serve_windows__ends_with_the_last_window() {
+    let [process, _peer] = pair().map(Arc::new);
+    for _ in 0..2 {
+        process.exchange().open_window(CONTEXT, Region::owned(8));
+        process.serve_windows().unwrap();
+        await_serving(&process);
+        process.exchange().close_window(CONTEXT);
+        while Arc::strong_count(&process) > 1 {
+            thread::yield_now();
+        }
+    }
+}
