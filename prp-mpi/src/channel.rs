@@ -15,7 +15,7 @@ pub use self::stream::Stream;
 use crate::matching::MessageId;
 use crate::request::RequestId;
 use crate::sys::memory::Region;
-use crate::wire::{Header, LONG_HEADER};
+use crate::wire::{Header, Kind, LONG_HEADER};
 
 /// What is read at a time unless it goes straight into a buffer: what a stream's window holds of
 /// small messages.
@@ -185,6 +185,11 @@ impl Channel {
     /// Whether something waits for room.
     pub(crate) fn wants_room(&self) -> bool {
         !self.out.is_empty() && !self.is_over
+    }
+
+    /// Whether no message waits for room that asks for something of a window.
+    pub(crate) fn has_sent_accesses(&self) -> bool {
+        self.is_over || !self.out.iter().any(|message| Kind::is_one_sided(&message.head))
     }
 
     /// Whether the stream had no room for all of it.

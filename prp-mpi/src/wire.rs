@@ -74,6 +74,16 @@ pub struct Signature {
     pub bytes: u64,
 }
 
+/// First byte of the header of a message of [`Kind::OneSided`].
+const ONE_SIDED: u8 = 10;
+
+impl Kind {
+    /// Whether a header that was written is of a message with windows.
+    pub fn is_one_sided(head: &[u8]) -> bool {
+        head.first() == Some(&ONE_SIDED)
+    }
+}
+
 impl Header {
     /// Writes the header; how long it is.
     ///
@@ -91,7 +101,7 @@ impl Header {
             Kind::EndFirst => 6,
             Kind::Leave => 8,
             Kind::Return => 9,
-            Kind::OneSided => 10,
+            Kind::OneSided => ONE_SIDED,
         };
         to[1..4].fill(0);
         to[4..8].copy_from_slice(&self.source.to_le_bytes());
@@ -143,7 +153,7 @@ impl Header {
             Some(6) => Kind::EndFirst,
             Some(8) => Kind::Leave,
             Some(9) => Kind::Return,
-            Some(10) => Kind::OneSided,
+            Some(&ONE_SIDED) => Kind::OneSided,
             Some(&other) => return Err(other),
         };
         let size = if from[0] == 7 { LONG_HEADER } else { HEADER };

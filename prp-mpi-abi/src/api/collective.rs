@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use prp_mpi::collective::Call;
 use prp_mpi::collective::algorithms::GroupRank;
-use prp_mpi::collective::schedule::{Schedule, Step};
+use prp_mpi::collective::schedule::{Combine, Schedule, Step};
 use prp_mpi::sys::memory::Region;
 use prp_mpi::wire::Signature;
 
@@ -34,7 +34,7 @@ pub(crate) struct Plan {
 pub(crate) struct PlannedRun {
     pub(crate) memory: Region,
     pub(crate) steps: Vec<Step>,
-    pub(crate) combine: Option<prp_mpi::collective::schedule::Combine>,
+    pub(crate) combine: Option<Combine>,
     pub(crate) finish: Option<prp_mpi::collective::schedule::Finish>,
 }
 
@@ -157,6 +157,31 @@ pub(crate) fn allgather_words(
     Ok(words(&memory))
 }
 
+/// The sum of what all ranks have for this one: `own` has a number for each. No rank leaves before
+/// all have come.
+pub(crate) fn sum_for_own(comm: &Comm, handle: Handle, own: &[u32]) -> Result<u32, Failure> {
+    let len = 4 * own.len();
+    let mut memory = Region::owned(2 * len);
+    memory.write(0, &own.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>());
+    let mut schedule =
+        agreement(comm, &memory, |place| place.allreduce(&(0..len), &(len..2 * len)));
+    schedule.signature = signature(Call::Barrier, -1);
+    schedule.combine = Some(Combine::Predefined(Arc::new(add_numbers)));
+    run_schedule(comm, handle, schedule)?;
+    let (_, rank) = comm.everyone();
+    Ok(numbers(&memory.to_vec()).nth(rank).unwrap_or(0))
+}
+
+fn numbers(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    bytes.as_chunks().0.iter().map(|number| u32::from_le_bytes(*number))
+}
+
+fn add_numbers(some: &[u8], sum: &mut [u8]) {
+    for (one, sum) in numbers(some).zip(sum.as_chunks_mut().0) {
+        *sum = u32::from_le_bytes(*sum).wrapping_add(one).to_le_bytes();
+    }
+}
+
 /// A text of rank `root`, on all ranks.
 pub(crate) fn bcast_text(
     comm: &Comm,
@@ -228,7 +253,10 @@ fn run_steps(
     memory: &Region,
     steps: impl FnOnce(GroupRank) -> Vec<Step>,
 ) -> Result<(), Failure> {
-    let schedule = agreement(comm, memory, steps);
+    run_schedule(comm, handle, agreement(comm, memory, steps))
+}
+
+fn run_schedule(comm: &Comm, handle: Handle, schedule: Schedule) -> Result<(), Failure> {
     let process = process()?;
     process.complete_released();
     let id = process.exchange().start(schedule);

@@ -14,10 +14,10 @@ use prp_mpi::sys::shared::{NamedMemory, SharedBlock};
 
 pub(crate) use self::access::*;
 pub(crate) use self::dynamic::*;
-use self::epoch::complete_all;
+use self::epoch::complete_among_all;
 pub(crate) use self::epoch::*;
 use super::PROC_NULL;
-use super::collective::{allgather_words, bcast_words, intra, plan_of_barrier};
+use super::collective::{allgather_words, bcast_words, intra};
 use super::environment::process;
 use super::error::{Class, Failure, Outcome, current_call, handle_by};
 use super::info::info_of;
@@ -321,8 +321,7 @@ pub(crate) fn win_free(win: Ptr<Handle>) -> Outcome {
         return Err(window.failure(handle, Class::RmaSync, "the window is still in use"));
     }
     super::attribute::delete_all_of_window(handle)?;
-    complete_all(&window)?;
-    plan_of_barrier(window.comm.clone(), handle).run()?;
+    complete_among_all(&window, handle)?;
     process()?.exchange().close_window(window.context());
     WINDOWS.take(handle);
     give_back(&window.memory);

@@ -3,11 +3,15 @@
 //! A rank asks another one by messages, which that does in their order, with its exchange locked:
 //! so each is done at once as far as others see.
 
+mod action;
+mod fence;
 mod lock;
 
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use self::action::Action;
+use self::fence::{Epoch, Fence};
 use self::lock::Locks;
 use super::Exchange;
 use crate::datatype::Datatype;
@@ -16,50 +20,6 @@ use crate::operation::Operation;
 use crate::request::{RequestId, Status};
 use crate::sys::memory::Region;
 use crate::wire::{Header, Kind, Signature};
-
-/// What one rank asks another one for.
-#[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub enum Action {
-    /// To combine elements of its window with others.
-    Update,
-    /// The same, and to send what they were before.
-    Fetch,
-    /// To send an element, and to replace it if it is as is said.
-    CompareAndSwap,
-    /// Here is what was asked for.
-    Answer,
-    /// To be one of those that have locked its window.
-    LockShared,
-    /// To be the only one.
-    LockExclusive,
-    /// To give the lock back, once all is done that was asked for before.
-    Unlock,
-    /// To say when that is done.
-    Flush,
-    /// To know that the window of the rank that asks may be used.
-    Post,
-    /// To know that the rank that asks has used the window.
-    Complete,
-}
-
-impl Action {
-    const ALL: [Self; 10] = [
-        Self::Update,
-        Self::Fetch,
-        Self::CompareAndSwap,
-        Self::Answer,
-        Self::LockShared,
-        Self::LockExclusive,
-        Self::Unlock,
-        Self::Flush,
-        Self::Post,
-        Self::Complete,
-    ];
-
-    fn from_tag(tag: i32) -> Option<Self> {
-        Self::ALL.get(usize::try_from(tag).ok()?).copied()
-    }
-}
 
 /// Elements of a window, and what is done with them.
 #[derive(Clone, Debug)]
@@ -150,9 +110,30 @@ struct Window {
     posts: ByNumber<usize, u64>,
     /// Ranks that have used this window.
     completions: ByNumber<usize, u64>,
+    /// Between which fences this rank is.
+    epoch: Epoch,
+    /// How often this rank has asked others for something since the last fence.
+    asked: ByNumber<usize, u32>,
+    /// Answers to that which have not come yet.
+    unanswered: u64,
+    /// What is known of the fence at the end of each epoch.
+    fences: [Fence; 2],
 }
 
 impl Window {
+    fn new(memory: Memory) -> Self {
+        Self {
+            memory,
+            locks: Locks::default(),
+            posts: ByNumber::default(),
+            completions: ByNumber::default(),
+            epoch: Epoch::default(),
+            asked: ByNumber::default(),
+            unanswered: 0,
+            fences: Default::default(),
+        }
+    }
+
     /// Does what is asked for; what the elements were before. `None` if there are none such.
     fn access(&self, action: Action, access: &Access, data: &[u8]) -> Option<Vec<u8>> {
         let mut elements = self.memory.elements(access.at, access.count, &access.datatype)?;
@@ -249,9 +230,7 @@ impl Exchange {
     }
 
     fn open(&mut self, context: u64, memory: Memory) {
-        let (posts, completions) = (ByNumber::default(), ByNumber::default());
-        let window = Window { memory, locks: Locks::default(), posts, completions };
-        self.windows.all.insert(context, window);
+        self.windows.all.insert(context, Window::new(memory));
     }
 
     /// No rank uses the window any more.
@@ -307,6 +286,7 @@ impl Exchange {
         data: Region,
         request: RequestId,
     ) {
+        self.note_asked(to, context, 0);
         let (action, text) = (Action::Update, access.describe());
         self.put_to(to, context, action, 0, (&text, data), Some(request));
     }
@@ -322,12 +302,22 @@ impl Exchange {
         (region, at): (Region, usize),
         request: RequestId,
     ) {
+        self.note_asked(to, context, 1);
         let (action, access) = what;
         self.windows.asked = self.windows.asked.wrapping_add(1);
         let id = self.windows.asked;
         self.windows.expected.insert(id, Expected { region, at, request });
         let text = access.describe();
         self.put_to(to, context, action, id, (&text, data), None);
+    }
+
+    /// Notes that a rank is asked for something, and that so many answers will come.
+    fn note_asked(&mut self, to: usize, context: u64, answers: u64) {
+        if let Some(window) = self.windows.all.get_mut(&context) {
+            let asked = window.asked.entry(to).or_default();
+            *asked = asked.wrapping_add(1);
+            window.unanswered += answers;
+        }
     }
 
     fn put_to(
@@ -339,10 +329,14 @@ impl Exchange {
         (text, data): (&[u8], Region),
         sent: Option<RequestId>,
     ) {
+        let mut epoch = self.windows.all.get(&context).map_or(Epoch::Even, |window| window.epoch);
+        if action == Action::Fence {
+            epoch = epoch.next();
+        }
         let header = Header {
             kind: Kind::OneSided,
             source: self.me as i32,
-            tag: action as i32,
+            tag: action.tag(epoch),
             id,
             context,
             len: (text.len() + data.len()) as u64,
@@ -358,9 +352,21 @@ impl Exchange {
         if let Some(channel) = self.channels.get_mut(to).and_then(Option::as_mut) {
             let mut front = Region::owned(text.len());
             front.write(0, text);
-            channel.end_burst();
             channel.queue_parts(&header, front, data, sent);
+            // What nobody waits for may leave with what the program does next.
+            if matches!(action, Action::Update | Action::Fence) {
+                let is_first = channel.is_remote() && !channel.is_in_burst();
+                self.in_burst.extend(is_first.then_some(to));
+                if channel.may_wait() {
+                    return;
+                }
+            } else {
+                channel.end_burst();
+            }
             self.flush(to);
+            if let Some(channel) = self.channels.get_mut(to).and_then(Option::as_mut) {
+                channel.note_burst_sent();
+            }
         }
     }
 
@@ -373,14 +379,21 @@ impl Exchange {
 
     /// As [`Self::act`]; `None` if there is no such window, or nothing of it there.
     fn try_to_act(&mut self, from: usize, header: &Header, bytes: &[u8]) -> Option<()> {
-        let action = Action::from_tag(header.tag)?;
+        let (action, epoch) = Action::from_tag(header.tag)?;
         if action == Action::Answer {
             let mut expected = self.windows.expected.remove(&header.id)?;
+            if let Some(window) = self.windows.all.get_mut(&header.context) {
+                window.unanswered -= 1;
+            }
             expected.region.write(expected.at, bytes);
             self.requests.advance(expected.request);
             return Some(());
         }
         let window = self.windows.all.get_mut(&header.context)?;
+        if action.is_access() {
+            window.fences[epoch as usize].note_done();
+            self.other_changes += 1;
+        }
         match action {
             Action::Update | Action::Fetch | Action::CompareAndSwap => {
                 let (access, data) = Access::read(bytes)?;
@@ -410,6 +423,10 @@ impl Exchange {
                 *window.completions.entry(from).or_default() += 1;
                 self.note_change();
                 self.answer(from, header.id);
+            }
+            Action::Fence => {
+                window.fences[epoch as usize].note_told(header.id);
+                self.note_change();
             }
             Action::Answer => {}
         }

@@ -8,7 +8,7 @@ use prp_mpi::process::report::Waiting;
 
 use super::{rank_of, window_of};
 use crate::api::PROC_NULL;
-use crate::api::collective::plan_of_barrier;
+use crate::api::collective::sum_for_own;
 use crate::api::environment::process;
 use crate::api::error::{Class, Failure, Outcome, current_call};
 use crate::api::group::group_of;
@@ -103,9 +103,44 @@ fn complete(window: &Window, ranks: &[usize]) -> Outcome {
 }
 
 /// The same of all ranks.
-pub(super) fn complete_all(window: &Window) -> Outcome {
+fn complete_all(window: &Window) -> Outcome {
     let asked = window.epochs.lock().all_asked();
     complete(window, &asked)
+}
+
+/// In a fence of at most so many ranks each tells all others how often it has asked them: the one
+/// message that a barrier of two would send, too. Of more ranks that would be more messages.
+const FEW: usize = 4;
+
+/// Waits until all is done that any rank was asked for by any, which all ranks call. Each gets to
+/// know how often it was asked, so that no answer is needed.
+pub(super) fn complete_among_all(window: &Window, win: Handle) -> Outcome {
+    let process = process()?;
+    let asked: Vec<(usize, u64)> = {
+        let epochs = window.epochs.lock();
+        let asked = epochs.all_asked().into_iter();
+        asked.filter_map(|rank| Some((rank, epochs.asked_of(rank)?))).collect()
+    };
+    let ranks: Vec<usize> = asked.iter().map(|(rank, _)| *rank).collect();
+    let (context, group) = (window.context(), &window.comm.group);
+    process.complete_released();
+    let counts = process.exchange().begin_fence(context, group);
+    if group.len() <= FEW {
+        process.exchange().tell_counts(context, group, &counts);
+    } else {
+        let sum = sum_for_own(&window.comm, win, &counts)?;
+        process.exchange().note_counts(context, group.len(), sum);
+    }
+    let everyone: Vec<usize> = (0..group.len()).collect();
+    let asked_in_world = window.in_world(&ranks);
+    wait_for(window, &everyone, false, |exchange| {
+        exchange.end_fence(context, group.len(), &asked_in_world)
+    })?;
+    let mut epochs = window.epochs.lock();
+    for (rank, total) in asked {
+        epochs.note_done(rank, total);
+    }
+    Ok(())
 }
 
 /// Bytes that a rank may be asked for before what it was asked for is done: what it answers waits
@@ -128,8 +163,7 @@ pub(crate) fn win_fence(assert: c_int, win: Handle) -> Outcome {
         true => Ok(()),
         false => Err("a lock is held, or MPI_Win_complete or MPI_Win_wait is missing"),
     })?;
-    complete_all(&window)?;
-    plan_of_barrier(window.comm.clone(), win).run()?;
+    complete_among_all(&window, win)?;
     window.epochs.lock().is_fenced = assert & NOTHING_BEHIND == 0;
     Ok(())
 }

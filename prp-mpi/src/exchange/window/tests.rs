@@ -131,6 +131,103 @@ fn take_posts__one_for_each_time() {
     assert!(all[1].take_completions(CONTEXT, &[0]).is_some());
 }
 
+/// Two ranks, each with a window.
+fn with_windows() -> [Exchange; 2] {
+    let mut all = pair();
+    all.iter_mut().for_each(|exchange| exchange.open_window(CONTEXT, region(&[0, 0])));
+    all
+}
+
+fn put_one(from: &mut Exchange, to: usize) {
+    let request = from.begin_parts(1);
+    let put = access(0, 1, &int(), Operation::Replace);
+    from.update(to, CONTEXT, &put, region(&[1]), request);
+    from.free(request);
+}
+
+/// Each rank has put so often at the other one, and comes to the fence.
+fn begin_fences(all: &mut [Exchange; 2], puts: [usize; 2]) {
+    for (me, exchange) in all.iter_mut().enumerate() {
+        (0..puts[me]).for_each(|_| put_one(exchange, 1 - me));
+        let counts = exchange.begin_fence(CONTEXT, &[0, 1]);
+        assert_eq!(counts[1 - me] as usize, puts[me]);
+        exchange.tell_counts(CONTEXT, &[0, 1], &counts);
+    }
+}
+
+#[test]
+fn end_fence__once_all_is_done_that_all_have_asked_for() {
+    let mut all = with_windows();
+    for puts in [[3, 0], [0, 0], [1, 2], [2, 1]] {
+        begin_fences(&mut all, puts);
+        assert!(all[0].end_fence(CONTEXT, 2, &[1]).is_none());
+        settle(&mut all);
+        for (me, exchange) in all.iter_mut().enumerate() {
+            assert!(exchange.end_fence(CONTEXT, 2, &[1 - me]).is_some(), "{puts:?}");
+        }
+    }
+}
+
+#[test]
+fn end_fence__is_told_of_by_all_ranks() {
+    let mut all = with_windows();
+    let counts = all[1].begin_fence(CONTEXT, &[0, 1]);
+    all[1].tell_counts(CONTEXT, &[0, 1], &counts);
+    assert!(all[1].end_fence(CONTEXT, 2, &[]).is_none(), "the other rank is not there yet");
+    let counts = all[0].begin_fence(CONTEXT, &[0, 1]);
+    all[0].tell_counts(CONTEXT, &[0, 1], &counts);
+    settle(&mut all);
+    assert!(all.iter_mut().all(|exchange| exchange.end_fence(CONTEXT, 2, &[]).is_some()));
+}
+
+#[test]
+fn end_fence__does_not_count_what_was_asked_for_behind_it() {
+    let mut all = with_windows();
+    all[0].begin_fence(CONTEXT, &[0, 1]);
+    put_one(&mut all[0], 1);
+    settle(&mut all);
+    all[1].begin_fence(CONTEXT, &[0, 1]);
+    all[1].note_counts(CONTEXT, 2, 1);
+    assert!(all[1].end_fence(CONTEXT, 2, &[]).is_none(), "what is expected has not come");
+    all[1].note_counts(CONTEXT, 2, 0);
+    assert!(all[1].end_fence(CONTEXT, 2, &[]).is_some());
+    assert_eq!(all[0].begin_fence(CONTEXT, &[0, 1]), [0, 1]);
+    all[1].begin_fence(CONTEXT, &[0, 1]);
+    all[1].note_counts(CONTEXT, 2, 1);
+    assert!(all[1].end_fence(CONTEXT, 2, &[]).is_some(), "it counts for the next one");
+}
+
+#[test]
+fn end_fence__waits_for_answers() {
+    let mut all = with_windows();
+    let request = all[0].begin_parts(1);
+    let get = access(0, 1, &int(), Operation::NoOp);
+    let into = (Region::owned(4), 0);
+    all[0].fetch(1, CONTEXT, (Action::Fetch, &get), Region::owned(0), into, request);
+    assert_eq!(all[0].begin_fence(CONTEXT, &[0, 1]), [0, 1]);
+    all[0].note_counts(CONTEXT, 2, 0);
+    assert!(all[0].end_fence(CONTEXT, 2, &[1]).is_none());
+    settle(&mut all);
+    assert!(all[0].end_fence(CONTEXT, 2, &[1]).is_some());
+}
+
+#[test]
+fn end_fence__waits_until_the_bytes_of_the_program_are_no_longer_needed() {
+    let mut all = with_windows();
+    let many = vec![1; 1 << 20];
+    all[1].close_window(CONTEXT);
+    all[1].open_window(CONTEXT, region(&many));
+    let request = all[0].begin_parts(1);
+    let put = access(0, many.len(), &int(), Operation::Replace);
+    all[0].update(1, CONTEXT, &put, region(&many), request);
+    assert!(!all[0].is_done(request), "there is room for all of it: put more");
+    all[0].begin_fence(CONTEXT, &[0, 1]);
+    all[0].note_counts(CONTEXT, 2, 0);
+    assert!(all[0].end_fence(CONTEXT, 2, &[1]).is_none());
+    settle(&mut all);
+    assert!(all[0].end_fence(CONTEXT, 2, &[1]).is_some() && all[0].is_done(request));
+}
+
 #[test]
 fn is_in_window__from_its_first_to_its_last_byte_while_it_is_open() {
     let ([_, mut target], memory) = with_window(&[1, 2]);
