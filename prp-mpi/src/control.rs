@@ -5,6 +5,7 @@ pub mod program;
 pub mod socket;
 
 use std::io::{self, Read, Write};
+use std::time::Duration;
 
 /// What a frame is about.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -20,8 +21,11 @@ pub enum Topic {
     Finalized,
     /// A rank ends the job: exit status and a reason.
     Abort,
-    /// A rank has waited longer than the limit.
+    /// A rank has waited longer than the limit: for how long nothing may have happened to any, in
+    /// milliseconds.
     Stuck,
+    /// A rank waits, and has waited longer than the limit once that time has passed.
+    NearlyStuck,
     /// Ranks are asked where they are.
     RollCall,
     /// Where a rank is.
@@ -59,13 +63,14 @@ pub enum Topic {
 }
 
 impl Topic {
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 24] = [
         Self::Hello,
         Self::Card,
         Self::Cards,
         Self::Finalized,
         Self::Abort,
         Self::Stuck,
+        Self::NearlyStuck,
         Self::RollCall,
         Self::Whereabouts,
         Self::Output,
@@ -104,6 +109,12 @@ impl Frame {
     /// A frame.
     pub fn new(topic: Topic, rank: usize, content: impl Into<Vec<u8>>) -> Self {
         Self { topic, rank: rank as u32, content: content.into() }
+    }
+
+    /// The content as a time.
+    pub fn milliseconds(&self) -> Duration {
+        let number = self.content.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        Duration::from_millis(number.into())
     }
 
     /// The content as text.

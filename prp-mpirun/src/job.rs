@@ -27,7 +27,7 @@ use crate::rank_report;
 use crate::{launch, signals, threads};
 use end::Ending;
 use printer::{Printer, Queue};
-use roll::Roll;
+use roll::{Reason, Roll};
 use world::World;
 
 /// How long a node may take until its agent answers: a login by ssh takes a second or two.
@@ -218,7 +218,7 @@ impl Job<'_> {
     /// Does what a signal to the launcher asks for.
     fn heed(&mut self, signal: Signal) {
         match signal {
-            Signal::SIGQUIT => self.ask_ranks(false),
+            Signal::SIGQUIT => self.ask_ranks(Reason::User),
             Signal::SIGTSTP => self.stop(),
             _ => {
                 self.is_stopped = true;
@@ -326,7 +326,8 @@ impl Job<'_> {
             }
             Topic::Finalized => self.ranks[rank].is_finalized = true,
             Topic::Output | Topic::ErrorOutput => self.print(frame),
-            Topic::Stuck => self.ask_ranks(true),
+            Topic::Stuck => self.ask_ranks(Reason::Limit(frame.milliseconds())),
+            Topic::NearlyStuck => self.ask_ranks(Reason::Nearly(frame.milliseconds())),
             Topic::Whereabouts => self.roll.note(rank, frame.text()),
             Topic::Abort => {
                 let (status, reason) = frame.content.split_at(frame.content.len().min(4));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 /// What ranks have said of themselves, by rank.
 pub(crate) type Answers = BTreeMap<usize, String>;
@@ -46,18 +47,20 @@ pub(crate) fn going_on(answers: &Answers) -> Vec<usize> {
     answers.iter().filter(|(_, answer)| may_go_on(answer)).map(|(rank, _)| *rank).collect()
 }
 
-/// Processor time between two roll calls, in ticks, from which on a thread of a rank counts as
-/// computing while another one waits. One that waits uses next to none.
-const COMPUTING: u64 = 20;
+/// Part of the time between two roll calls from which on a thread of a rank counts as computing
+/// while another one waits: a tenth, in ticks of 10 ms. One that waits uses next to none.
+const fn computing(between: Duration) -> u64 {
+    between.as_millis() as u64 / 100
+}
 
 /// Whether anything has happened to a rank that waits, or one of its threads computes, between two
 /// roll calls.
-pub(crate) fn has_moved(before: &Answers, after: &Answers) -> bool {
+pub(crate) fn has_moved(before: &Answers, after: &Answers, between: Duration) -> bool {
     let ticks = |answer: &str| answer.lines().nth(4)?.parse::<u64>().ok();
     before.len() != after.len()
         || before.values().zip(after.values()).any(|(before, after)| {
             let used = ticks(after).zip(ticks(before)).map_or(0, |(a, b)| a.saturating_sub(b));
-            state_of(before) != state_of(after) || used >= COMPUTING
+            state_of(before) != state_of(after) || used >= computing(between)
         })
 }
 

@@ -9,6 +9,7 @@ pub(super) mod pmi;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
@@ -31,6 +32,10 @@ use crate::sys::shared::Bell;
 
 /// How often the control thread checks whether a rank, or a message, waits too long.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// For how long nothing may have happened to any rank before a job counts as hung: as long as the
+/// limit, but neither shorter nor longer than this.
+const QUIET: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(2);
 
 /// Variables of launchers that this library does not speak with, and what to use.
 const FOREIGN: [(&str, &str); 4] = [
@@ -161,7 +166,10 @@ impl Process {
     /// agent is gone.
     fn attend(&self, mut control: UnixStream) {
         let _ = control.set_read_timeout(Some(CHECK_INTERVAL));
-        let mut told = None;
+        let quiet = self.hang.map(|hang| hang.clamp(*QUIET.start(), *QUIET.end()));
+        let nearly = self.hang.zip(quiet).map(|(hang, quiet)| hang.saturating_sub(quiet));
+        let milliseconds = (quiet.unwrap_or_default().as_millis() as u32).to_le_bytes();
+        let (mut told, mut told_nearly) = (None, None);
         let mut first = [0];
         loop {
             match control.read(&mut first) {
@@ -182,8 +190,11 @@ impl Process {
                 Err(_) => break,
             }
             self.send_overdue();
-            if self.waits_too_long(&mut told, self.hang) {
-                self.tell(Topic::Stuck, []);
+            if self.waits_longer_than(nearly, &mut told_nearly, None) {
+                self.tell(Topic::NearlyStuck, milliseconds);
+            }
+            if self.waits_longer_than(self.hang, &mut told, self.hang) {
+                self.tell(Topic::Stuck, milliseconds);
             }
         }
         let _ = kill(Pid::this(), Signal::SIGKILL);
@@ -195,7 +206,7 @@ impl Process {
         loop {
             thread::sleep(CHECK_INTERVAL);
             self.send_overdue();
-            if self.waits_too_long(&mut told, None) {
+            if self.waits_longer_than(self.hang, &mut told, None) {
                 let text = self.whereabouts();
                 let lines: Vec<_> = text.lines().take(2).collect();
                 let _ = writeln!(
@@ -216,20 +227,21 @@ impl Process {
         }
     }
 
-    /// Whether a thread of this rank waits for longer than the limit: once for each such wait, and
+    /// Whether a thread of this rank waits for longer than `limit`: once for each such wait, and
     /// once more each time that it has gone on for `again`. `told`: when the wait began that was
     /// told last, and when that was.
-    fn waits_too_long(
+    fn waits_longer_than(
         &self,
+        limit: Option<Duration>,
         told: &mut Option<(Instant, Instant)>,
         again: Option<Duration>,
     ) -> bool {
         let oldest = self.waiting.lock().iter().map(|w| w.since).min();
-        let Some((hang, oldest)) = self.hang.zip(oldest) else { return false };
+        let Some((limit, oldest)) = limit.zip(oldest) else { return false };
         let is_told = told.is_some_and(|(since, at)| {
             since == oldest && again.is_none_or(|again| at.elapsed() < again)
         });
-        let is_due = oldest.elapsed() >= hang && !is_told;
+        let is_due = oldest.elapsed() >= limit && !is_told;
         if is_due {
             *told = Some((oldest, Instant::now()));
         }

@@ -10,16 +10,24 @@ use crate::rank_report::{self, Answers};
 /// How long ranks may take to answer; those that do not are named as such.
 const ANSWERS: Duration = Duration::from_millis(500);
 
-/// After this time ranks that all wait are asked again: if nothing has happened to any of them
-/// meanwhile, nothing will.
-const AGAIN: Duration = Duration::from_secs(2);
+/// Why ranks are asked.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub(super) enum Reason {
+    /// The user wants to know.
+    User,
+    /// A rank will have waited for longer than the limit after this time. If nothing happens to any
+    /// rank meanwhile, nothing will.
+    Nearly(Duration),
+    /// A rank has. All are asked again after this time, unless they were asked before the limit.
+    Limit(Duration),
+}
 
 /// The roll calls of a job.
 #[derive(Debug, Default)]
 pub(super) struct Roll {
     in_progress: Option<RollCall>,
-    /// When all are asked again, and what they have said when all of them waited.
-    again: Option<(Instant, Answers)>,
+    /// What all ranks have said when all of them waited.
+    again: Option<Again>,
     /// What each rank did in the last report.
     shown: Vec<String>,
 }
@@ -28,11 +36,18 @@ pub(super) struct Roll {
 #[derive(Debug)]
 struct RollCall {
     begun: Instant,
-    /// Whether a rank has waited for longer than the limit: else the user has asked.
-    is_for_limit: bool,
+    reason: Reason,
     /// What the ranks have said the time before, when all of them waited.
     before: Option<Answers>,
     answers: Answers,
+}
+
+/// All ranks are asked again.
+#[derive(Debug)]
+struct Again {
+    at: Instant,
+    reason: Reason,
+    before: Answers,
 }
 
 impl Roll {
@@ -45,17 +60,23 @@ impl Roll {
 }
 
 impl Job<'_> {
-    /// Asks all ranks where they are. `is_for_limit`: one of them has waited for too long.
-    pub(super) fn ask_ranks(&mut self, is_for_limit: bool) {
-        if !(is_for_limit && self.roll.again.is_some()) {
-            self.begin_roll(is_for_limit, None);
+    /// Asks all ranks where they are, unless that was begun already.
+    pub(super) fn ask_ranks(&mut self, reason: Reason) {
+        let Roll { in_progress, again, .. } = &mut self.roll;
+        let begun = in_progress.as_mut().map(|call| &mut call.reason);
+        let begun = begun.or_else(|| again.as_mut().map(|again| &mut again.reason));
+        match (begun, reason) {
+            (None, _) | (Some(_), Reason::User) => self.begin_roll(reason, None),
+            // What was found before the limit counts.
+            (Some(begun @ Reason::Nearly(_)), Reason::Limit(_)) => *begun = reason,
+            (Some(_), _) => {}
         }
     }
 
-    fn begin_roll(&mut self, is_for_limit: bool, before: Option<Answers>) {
+    fn begin_roll(&mut self, reason: Reason, before: Option<Answers>) {
         if self.roll.in_progress.is_none() && !self.ending.has_begun() {
             let (begun, answers) = (Instant::now(), Answers::new());
-            self.roll.in_progress = Some(RollCall { begun, is_for_limit, before, answers });
+            self.roll.in_progress = Some(RollCall { begun, reason, before, answers });
             self.send_all(&Frame::new(Topic::RollCall, 0, []));
         }
     }
@@ -63,9 +84,9 @@ impl Job<'_> {
     /// Asks again when it is time, and reports once all have answered that can.
     pub(super) fn attend_roll(&mut self) {
         if self.roll.in_progress.is_none()
-            && let Some((_, before)) = self.roll.again.take_if(|again| again.0 <= Instant::now())
+            && let Some(again) = self.roll.again.take_if(|again| again.at <= Instant::now())
         {
-            self.begin_roll(true, Some(before));
+            self.begin_roll(again.reason, Some(again.before));
         }
         let expected = self.ranks.iter().filter(|r| r.has_begun && !r.has_ended).count();
         let is_over =
@@ -76,7 +97,7 @@ impl Job<'_> {
     }
 
     fn finish_roll(&mut self, call: RollCall) {
-        let RollCall { is_for_limit, before, mut answers, .. } = call;
+        let RollCall { reason, before, mut answers, .. } = call;
         for (rank, state) in self.ranks.iter().enumerate() {
             answers.entry(rank).or_insert_with(|| {
                 let text = match state {
@@ -88,17 +109,22 @@ impl Job<'_> {
             });
         }
         let going_on = rank_report::going_on(&answers);
+        let (Reason::Nearly(quiet) | Reason::Limit(quiet)) = reason else {
+            return self.show(&answers);
+        };
         match before {
-            _ if !is_for_limit => self.show(&answers),
             _ if !going_on.is_empty() => {
                 let ranks = rank_report::spans(&going_on);
                 let text = format!("ranks {ranks} do not wait for others: the job goes on");
-                self.show_changed(&answers, &text);
+                self.show_changed(reason, &answers, &text);
             }
-            None => self.roll.again = Some((Instant::now() + AGAIN, answers)),
-            Some(before) if rank_report::has_moved(&before, &answers) => {
+            None => {
+                let at = Instant::now() + quiet;
+                self.roll.again = Some(Again { at, reason, before: answers });
+            }
+            Some(before) if rank_report::has_moved(&before, &answers, quiet) => {
                 let text = "messages still come, or a thread computes: the job goes on";
-                self.show_changed(&answers, text);
+                self.show_changed(reason, &answers, text);
             }
             Some(_) => {
                 self.show(&answers);
@@ -113,10 +139,10 @@ impl Job<'_> {
         self.roll.shown = rank_report::places(answers);
     }
 
-    /// Shows where the ranks are, and what follows from it, unless that was shown before: ranks
-    /// that wait for longer ask again and again.
-    fn show_changed(&mut self, answers: &Answers, text: &str) {
-        if self.roll.shown != rank_report::places(answers) {
+    /// Shows where the ranks are beyond the limit, and what follows from it, unless that was shown
+    /// before: ranks that wait for longer ask again and again.
+    fn show_changed(&mut self, reason: Reason, answers: &Answers, text: &str) {
+        if matches!(reason, Reason::Limit(_)) && self.roll.shown != rank_report::places(answers) {
             self.show(answers);
             self.printer.report(text);
         }
