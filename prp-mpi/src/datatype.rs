@@ -105,6 +105,26 @@ pub struct Run {
     pub count: usize,
 }
 
+/// Pieces of memory that are as long, and as far from each other, in the order of packing.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct Pieces {
+    /// Where the first is, in bytes from the address of the buffer.
+    pub at: isize,
+    /// Bytes of each.
+    pub len: usize,
+    /// How many.
+    pub count: usize,
+    /// From one to the next, in bytes.
+    pub stride: isize,
+}
+
+impl Pieces {
+    /// A single one.
+    pub(crate) const fn one(at: isize, len: usize) -> Self {
+        Self { at, len, count: 1, stride: 0 }
+    }
+}
+
 /// How a datatype was made, for those who ask.
 #[derive(Clone, Debug, Default)]
 pub struct Constructor {
@@ -252,19 +272,20 @@ impl Datatype {
     }
 
     /// Names the pieces, relative to the address of the buffer, that hold `n` packed bytes from
-    /// `offset` on.
-    pub fn pieces(&self, offset: usize, n: usize, mut piece: impl FnMut(isize, usize)) {
-        let Some(elements) = &self.elements else { return };
-        let mut left = n;
-        let mut element = offset / self.size();
-        let mut within = offset % self.size();
-        while left > 0 {
-            let len = (self.size() - within).min(left);
-            elements.pieces(element as isize * self.extent(), within, len, &mut piece);
-            left -= len;
-            within = 0;
-            element += 1;
+    /// `offset` on: as many at a time as are as long, and as far from each other.
+    pub fn pieces(&self, offset: usize, n: usize, mut pieces: impl FnMut(Pieces)) {
+        if let Some(elements) = &self.elements {
+            elements.repeated_pieces(self.extent(), offset, n, &mut pieces);
         }
+    }
+
+    /// As [`Self::pieces`], one at a time.
+    pub fn each_piece(&self, offset: usize, n: usize, mut piece: impl FnMut(isize, usize)) {
+        self.pieces(offset, n, |pieces| {
+            for i in 0..pieces.count as isize {
+                piece(pieces.at + i * pieces.stride, pieces.len);
+            }
+        });
     }
 
     /// Blocks of `of`: each a displacement in bytes and a number of elements. `None` if they are

@@ -9,3 +9,4 @@ pub mod long_double;
 pub mod memory;
 pub mod protection;
 pub mod shared;
+mod strided;

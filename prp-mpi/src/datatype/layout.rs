@@ -6,7 +6,7 @@ mod description;
 use std::sync::Arc;
 
 pub(super) use self::description::place;
-use super::{Basic, Run};
+use super::{Basic, Pieces, Run};
 
 /// Elements, seen from the address of the first one that is told, in the order of packing.
 #[derive(Clone, Debug)]
@@ -181,26 +181,28 @@ impl Layout {
         }
     }
 
-    /// Names the pieces that hold `n` packed bytes from `offset` on, seen from `base`.
-    fn pieces<F: FnMut(isize, usize)>(&self, base: isize, offset: usize, n: usize, piece: &mut F) {
+    /// Where all of it begins, if it lies in one piece, in order.
+    fn start_of_piece(&self) -> Option<isize> {
         match self {
-            Self::Run(..) => piece(base + offset as isize, n),
-            Self::Repeat(repeat) if !repeat.facts.is_gapless => {
-                let Repeat { inner, stride, .. } = &**repeat;
-                let each = inner.size();
-                let (mut at, mut within) =
-                    (base + (offset / each) as isize * stride, offset % each);
-                let mut left = n;
-                while left > 0 {
-                    let len = (each - within).min(left);
-                    inner.pieces(at, within, len, piece);
-                    left -= len;
-                    within = 0;
-                    // Behind the last one no address need be.
-                    at = at.wrapping_add(*stride);
-                }
+            Self::Run(..) => Some(0),
+            Self::Repeat(_) | Self::Parts(_) => {
+                self.checked_facts().filter(|facts| facts.is_gapless).map(|facts| facts.first)
             }
-            Self::Parts(all) if !all.facts.is_gapless => {
+        }
+    }
+
+    /// Names the pieces that hold `n` packed bytes from `offset` on, seen from `base`.
+    fn pieces<F: FnMut(Pieces)>(&self, base: isize, offset: usize, n: usize, pieces: &mut F) {
+        if let Some(start) = self.start_of_piece() {
+            return pieces(Pieces::one(base + start + offset as isize, n));
+        }
+        match self {
+            Self::Run(..) => {}
+            Self::Repeat(repeat) => {
+                let Repeat { inner, stride, .. } = &**repeat;
+                inner.repeated_pieces((base, *stride), offset, n, pieces);
+            }
+            Self::Parts(all) => {
                 let first = all.parts.partition_point(|part| part.before <= offset) - 1;
                 let (mut within, mut left) = (offset - all.parts[first].before, n);
                 for part in &all.parts[first..] {
@@ -208,15 +210,44 @@ impl Layout {
                     if len == 0 {
                         break;
                     }
-                    part.layout.pieces(base + part.at, within, len, piece);
+                    part.layout.pieces(base + part.at, within, len, pieces);
                     left -= len;
                     within = 0;
                 }
             }
-            Self::Repeat(_) | Self::Parts(_) => {
-                let first = self.checked_facts().map_or(0, |facts| facts.first);
-                piece(base + first + offset as isize, n);
+        }
+    }
+
+    /// As [`Self::pieces`], of this again and again, each time `stride` bytes behind the time
+    /// before.
+    fn repeated_pieces<F: FnMut(Pieces)>(
+        &self,
+        (base, stride): (isize, isize),
+        offset: usize,
+        n: usize,
+        pieces: &mut F,
+    ) {
+        let each = self.size();
+        let mut at = base + (offset / each) as isize * stride;
+        let (mut within, mut left) = (offset % each, n);
+        let start = self.start_of_piece();
+        while left > 0 {
+            let whole = left / each;
+            if let Some(start) = start
+                && within == 0
+                && whole > 0
+            {
+                pieces(Pieces { at: at + start, len: each, count: whole, stride });
+                left -= whole * each;
+                at = at.wrapping_add(stride.wrapping_mul(whole as isize));
+                continue;
             }
+            let len = (each - within).min(left);
+            self.pieces(at, within, len, pieces);
+            left -= len;
+            within = 0;
+            // Behind the last one no address need be.
+            at = at.wrapping_add(stride);
         }
     }
 
@@ -299,15 +330,16 @@ impl Part {
         self.layout.checked_facts()?.moved(self.at)
     }
 
-    /// As [`Layout::pieces`], moved by `by`.
-    pub(super) fn pieces<F: FnMut(isize, usize)>(
+    /// As [`Layout::pieces`], of this again and again, each time `stride` bytes behind the time
+    /// before.
+    pub(super) fn repeated_pieces<F: FnMut(Pieces)>(
         &self,
-        by: isize,
+        stride: isize,
         offset: usize,
         n: usize,
-        piece: &mut F,
+        pieces: &mut F,
     ) {
-        self.layout.pieces(by + self.at, offset, n, piece);
+        self.layout.repeated_pieces((self.at, stride), offset, n, pieces);
     }
 
     /// Names all elements in order.

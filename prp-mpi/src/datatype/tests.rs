@@ -6,7 +6,7 @@ fn int() -> Datatype {
 
 fn pieces(of: &Datatype, offset: usize, n: usize) -> Vec<(isize, usize)> {
     let mut all = Vec::new();
-    of.pieces(offset, n, |at, len| all.push((at, len)));
+    of.each_piece(offset, n, |at, len| all.push((at, len)));
     all
 }
 

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::protection::Closed;
-use crate::datatype::Datatype;
+use super::strided;
+use crate::datatype::{Datatype, Pieces};
 
 /// A buffer of an application, or of a collective operation, seen as the packed bytes of its
 /// elements.
@@ -122,13 +123,8 @@ impl Region {
         match &self.layout {
             None => start..start + self.len,
             Some(datatype) => {
-                let (mut low, mut high) = (usize::MAX, 0);
-                datatype.pieces(0, self.len, |at, len| {
-                    let at = start.wrapping_add_signed(at);
-                    low = low.min(at);
-                    high = high.max(at + len);
-                });
-                low..high.max(low)
+                let (low, high) = datatype.span(self.len / datatype.size()).unwrap_or((0, 0));
+                start.wrapping_add_signed(low)..start.wrapping_add_signed(high)
             }
         }
     }
@@ -181,11 +177,12 @@ impl Region {
     pub fn read(&self, offset: usize, into: &mut [u8]) -> usize {
         let n = into.len().min(self.len.saturating_sub(offset));
         let mut done = 0;
-        self.each_piece(offset, n, |at, len| {
-            // SAFETY: the piece is within the region, whose bytes may be read; `into` has room for
-            // `n` bytes.
-            unsafe { std::ptr::copy(at, into[done..done + len].as_mut_ptr(), len) };
-            done += len;
+        self.pieces(offset, n, |at, Pieces { len, count, stride, .. }| {
+            let to = into[done..done + count * len].as_mut_ptr();
+            // SAFETY: the pieces are within the region, whose bytes may be read; `into` has room
+            // for all of them.
+            unsafe { strided::copy((at, stride), (to, len as isize), len, count) };
+            done += count * len;
         });
         n
     }
@@ -198,10 +195,12 @@ impl Region {
             return n;
         }
         let mut done = 0;
-        self.each_piece(offset, n, |at, len| {
-            // SAFETY: the piece is within the region, whose bytes may be written.
-            unsafe { std::ptr::copy(from[done..done + len].as_ptr(), at, len) };
-            done += len;
+        self.pieces(offset, n, |at, Pieces { len, count, stride, .. }| {
+            let from = from[done..done + count * len].as_ptr();
+            // SAFETY: `from` has all of these bytes, and the pieces are within the region, whose
+            // bytes may be written.
+            unsafe { strided::copy((from, len as isize), (at, stride), len, count) };
+            done += count * len;
         });
         n
     }
@@ -238,13 +237,14 @@ impl Region {
         };
     }
 
-    /// Names the pieces of memory that hold `n` packed bytes from `offset` on.
-    fn each_piece(&self, offset: usize, n: usize, mut piece: impl FnMut(*mut u8, usize)) {
+    /// Names the pieces of memory that hold `n` packed bytes from `offset` on, with the address of
+    /// the first.
+    fn pieces(&self, offset: usize, n: usize, mut pieces: impl FnMut(*mut u8, Pieces)) {
         match &self.layout {
             _ if n == 0 => {}
-            None => piece(self.base.wrapping_add(offset), n),
-            Some(datatype) => datatype.pieces(offset, n, |at, len| {
-                piece(self.base.wrapping_offset(at), len);
+            None => pieces(self.base.wrapping_add(offset), Pieces::one(0, n)),
+            Some(datatype) => datatype.pieces(offset, n, |some| {
+                pieces(self.base.wrapping_offset(some.at), some);
             }),
         }
     }

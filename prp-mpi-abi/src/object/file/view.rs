@@ -75,7 +75,7 @@ impl View {
             return piece(place(self.tile.first_byte()) + offset, len);
         }
         let mut last: Option<Piece> = None;
-        self.tile.pieces(offset as usize, len, |at, len| {
+        self.tile.each_piece(offset as usize, len, |at, len| {
             let at = place(at);
             match &mut last {
                 Some((before, more)) if *before + *more as u64 == at => *more += len,
@@ -112,7 +112,7 @@ impl View {
         // Negative behind an element that ends in a hole.
         let rest = reach.wrapping_sub(whole * extent).cast_signed() as isize;
         let mut bytes = 0;
-        self.tile.pieces(0, self.tile.size(), |at, len| {
+        self.tile.each_piece(0, self.tile.size(), |at, len| {
             bytes += (rest - at).clamp(0, len as isize).cast_unsigned() as u64;
         });
         (whole * size + bytes).div_ceil(self.unit)
