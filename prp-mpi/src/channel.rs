@@ -15,6 +15,7 @@ pub use self::stream::Stream;
 use crate::matching::MessageId;
 use crate::request::RequestId;
 use crate::sys::memory::Region;
+use crate::sys::shared::SharedEnd;
 use crate::wire::{Header, Kind, LONG_HEADER};
 
 /// What is read at a time unless it goes straight into a buffer: what a stream's window holds of
@@ -53,6 +54,22 @@ impl Outgoing {
     /// Bytes with the header.
     const fn len(&self) -> usize {
         self.head_len + self.front.len() + self.body.len()
+    }
+
+    /// Whether the body has to be packed.
+    fn is_spread(&self) -> bool {
+        self.body.bytes().is_none()
+    }
+
+    /// Writes of a body that has to be packed, or of what is before it.
+    fn write_to(&self, end: &SharedEnd) -> io::Result<usize> {
+        if let Some(head @ [_, ..]) = self.head[..self.head_len].get(self.sent..) {
+            return end.write(&[IoSlice::new(head)]);
+        }
+        let at = self.sent - self.head_len;
+        end.write_packed(self.body.len() - at, |offset, into| {
+            self.body.read(at + offset, into);
+        })
     }
 }
 
@@ -279,17 +296,7 @@ impl Channel {
     pub(crate) fn flush(&mut self, mut done: impl FnMut(RequestId)) -> usize {
         let mut total = 0;
         while !self.out.is_empty() && !self.is_over {
-            // One message is the rule, and to clear room for more costs as much as to queue it.
-            let (mut few, mut many);
-            let bufs: &mut [IoSlice<'_>] = if self.out.len() == 1 {
-                few = [IoSlice::new(&[]); 3];
-                &mut few
-            } else {
-                many = [IoSlice::new(&[]); 3 * BATCH];
-                &mut many
-            };
-            let filled = gather(&self.out, bufs);
-            let n = match self.stream.write(&bufs[..filled]) {
+            let n = match self.write_next() {
                 Ok(n) if n > 0 => n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
@@ -304,6 +311,26 @@ impl Channel {
         }
         self.waits_for_room = self.wants_room();
         total
+    }
+
+    /// Writes what comes next, as far as there is room.
+    fn write_next(&self) -> io::Result<usize> {
+        if let (Stream::Local(end), Some(message)) = (&*self.stream, self.out.front())
+            && message.is_spread()
+        {
+            return message.write_to(end);
+        }
+        // One message is the rule, and to clear room for more costs as much as to queue it.
+        let (mut few, mut many);
+        let bufs: &mut [IoSlice<'_>] = if self.out.len() == 1 {
+            few = [IoSlice::new(&[]); 3];
+            &mut few
+        } else {
+            many = [IoSlice::new(&[]); 3 * BATCH];
+            &mut many
+        };
+        let filled = gather(&self.out, bufs);
+        self.stream.write(&bufs[..filled])
     }
 
     fn note_sent(&mut self, mut n: usize, done: &mut impl FnMut(RequestId)) {
@@ -429,7 +456,8 @@ impl Channel {
 /// The bytes to write next, as far as `bufs` has room for messages; how many pieces they are.
 fn gather<'a>(out: &'a VecDeque<Outgoing>, bufs: &mut [IoSlice<'a>]) -> usize {
     let mut filled = 0;
-    for message in out.iter().take(bufs.len() / 3) {
+    let are_whole = out.iter().take(bufs.len() / 3).take_while(|message| !message.is_spread());
+    for message in are_whole {
         let mut sent = message.sent;
         let head = &message.head[..message.head_len];
         let [front, body] = [&message.front, &message.body].map(|r| r.bytes());

@@ -165,7 +165,10 @@ impl Exchange {
             self.requests.advance(request);
             return request;
         }
-        let body = if body.bytes().is_some() {
+        // Bytes that another rank of this node takes are packed where it takes them from.
+        let channel = self.channels.get(to).and_then(Option::as_ref);
+        let packs = header.kind != Kind::EndFirst && channel.is_some_and(|c| !c.is_remote());
+        let body = if packs || body.bytes().is_some() {
             body.clone()
         } else {
             let mut packed = Region::owned(body.len());

@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 
 use super::*;
+use crate::datatype::{Class, Datatype};
 use crate::sys::shared::{Bell, SharedEnd};
 use crate::wire::Signature;
 
@@ -83,4 +84,27 @@ fn progress__takes_in_as_many_unexpected_messages_as_are_kept() {
     }
     takes.progress();
     assert_eq!(takes.unexpected_len(), HELD_MESSAGES);
+}
+
+#[test]
+fn send__pieces_of_memory_come_in_their_order_however_much_room_there_is() {
+    let double = Datatype::basic(Class::Float, 8);
+    for count in [1, 127, 128, 1000, 50_000] {
+        let column = Arc::new(Datatype::vector(&double, 0, count, 1, 24).unwrap());
+        let spread = |of: &Region| of.elements(0, 1, &column).unwrap();
+        let mut all = pair();
+        let (mut matrix, other) = (Region::owned(24 * count), Region::owned(24 * count));
+        let numbers: Vec<u8> = (0..24 * count).map(|i| (i / 8 % 251) as u8).collect();
+        matrix.write(0, &numbers);
+        let before = all[0].send(1, header(1), &Region::owned(1));
+        let sent = all[0].send(1, header(1), &spread(&matrix));
+        let behind = all[0].send(1, header(1), &Region::owned(1));
+        let pattern = Pattern { context: 2, source: Some(0), tag: Some(1) };
+        let regions = [Region::owned(1), spread(&other), Region::owned(1)];
+        let received = regions.map(|region| all[1].receive(pattern, region));
+        while all[0].progress() | all[1].progress() {}
+        assert!([before, sent, behind].into_iter().all(|request| all[0].take(request).is_some()));
+        assert!(received.into_iter().all(|request| all[1].take(request).is_some()));
+        assert_eq!(spread(&other).to_vec(), spread(&matrix).to_vec(), "{count}");
+    }
 }

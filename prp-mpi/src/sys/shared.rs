@@ -23,6 +23,10 @@ const HEAD: usize = 4096;
 /// Bytes that are copied before the other rank is told of them: both copy at the same time then.
 const CHUNK: usize = 16 << 10;
 
+/// Bytes that are packed before the other rank is told of them: it takes them apart, which takes as
+/// long, while the next ones are packed.
+const PACKED: usize = 1 << 10;
+
 /// Most bytes of a ring: a cache of the second level holds the two that a pair uses.
 const LARGEST: usize = 256 << 10;
 
@@ -247,6 +251,40 @@ impl SharedEnd {
             }
         }
         if untold > 0 {
+            self.publish(positions, position);
+        }
+        if total == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(total)
+    }
+
+    /// Writes of `len` bytes what there is room for. `pack` writes some at a time where they
+    /// belong, from the place on that it is told.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn write_packed(
+        &self,
+        len: usize,
+        mut pack: impl FnMut(usize, &mut [u8]),
+    ) -> io::Result<usize> {
+        let positions = self.positions(self.ours);
+        let mut total = 0;
+        let mut position = positions.written.0.load(Ordering::Relaxed);
+        let mut room = 0;
+        while total < len {
+            if room == 0 {
+                room = self.ring - self.filled(positions)?;
+                if room == 0 {
+                    break;
+                }
+            }
+            let (at, n) = self.piece(self.ours, position, room.min(len - total).min(PACKED));
+            // SAFETY: the other rank does not read these bytes before the position has moved on,
+            // and there is room for them.
+            pack(total, unsafe { slice::from_raw_parts_mut(at, n) });
+            (room, total, position) = (room - n, total + n, position.wrapping_add(n as u64));
             self.publish(positions, position);
         }
         if total == 0 {
