@@ -550,7 +550,7 @@ fn truncation__is_fatal_unless_asked_otherwise() {
 }
 
 fn windows__any_number_of_ranks() {
-    for ranks in ["1", "2", "4"] {
+    for ranks in ["1", "2", "4", "7"] {
         check(&run(&["-n", ranks], "windows", ""), "all well");
     }
 }
