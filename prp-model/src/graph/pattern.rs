@@ -2,6 +2,7 @@
 
 use super::algebra::Block;
 use super::definition::{Graph, Message, Node, Path, Primitive};
+use super::machine::Machine;
 
 /// A pattern of messages.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -75,7 +76,8 @@ impl Parts {
         }
         let ordered = !matches!(kind, PatternKind::Neighbours(_) | PatternKind::Pairs);
         let Builder { blocks, messages, .. } = builder;
-        Graph { blocks, messages, primitive: Primitive::NonPreemptive, ordered }
+        let machine = Machine::new(1);
+        Graph { blocks, messages, primitive: Primitive::NonPreemptive, ordered, machine }
     }
 }
 
