@@ -4,6 +4,8 @@
 //! and blocks between processes take one message at a time; without one each process has its own,
 //! and a message between processes is alone.
 
+use std::cmp::Ordering;
+
 use super::machine::Machine;
 
 /// Messages to schedule, and what they take.
@@ -50,11 +52,11 @@ pub(crate) struct Moment<M> {
     pub(crate) made_of: M,
 }
 
-/// A send or a receive of a schedule.
+/// A step of a schedule.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Action {
     pub(crate) message: usize,
-    pub(crate) is_receive: bool,
+    pub(crate) step: Step,
     pub(crate) from: f64,
     pub(crate) to: f64,
     /// Whether the process has slept before.
@@ -63,12 +65,21 @@ pub(crate) struct Action {
     pub(crate) is_switch: bool,
 }
 
-/// A send or a receive that can begin.
+/// What a process does.
+#[derive(Copy, Clone, Debug, Eq, PartialEq, PartialOrd)]
+pub(crate) enum Step {
+    Send,
+    /// It begins to wait for what it receives first: that takes a turn of a processor, and no time.
+    Wait,
+    Receive,
+}
+
+/// What can begin.
 #[derive(Clone, Debug)]
 struct Ready<M> {
     message: usize,
     process: usize,
-    is_receive: bool,
+    step: Step,
     /// When.
     at: Moment<M>,
 }
@@ -113,8 +124,8 @@ struct Schedule<'a, P: Plan> {
     ready: Vec<Ready<P::Made>>,
 }
 
-/// The end of the last receive; `each` is called with every send and receive, in the order in which
-/// they are begun.
+/// The end of the last receive; `each` is called with every step, in the order in which they are
+/// begun.
 pub(crate) fn schedule<P: Plan>(
     plan: &P,
     machine: Option<&Machine>,
@@ -127,8 +138,10 @@ pub(crate) fn schedule<P: Plan>(
         let event = all.ready.swap_remove(next);
         let (action, to) = all.pass(&event);
         each(action);
-        if !event.is_receive {
-            all.carry(event.message, to);
+        if event.step == Step::Send {
+            all.carry(event.message, to.clone());
+        }
+        if event.step != Step::Receive {
             continue;
         }
         for (message, waits) in waits.iter_mut().enumerate() {
@@ -170,23 +183,35 @@ impl<'a, P: Plan> Schedule<'a, P> {
         };
         let first = (0..plan.messages()).filter(|message| plan.after(*message).is_empty());
         first.for_each(|message| all.may_send(message, Moment::default()));
+        if machine.is_some() {
+            all.begin_to_wait();
+        }
         all
+    }
+
+    /// Processes that do not send at first begin all the same.
+    fn begin_to_wait(&mut self) {
+        for message in 0..self.plan.messages() {
+            let (_, process) = self.plan.ends(message);
+            if self.ready.iter().all(|event| event.process != process) {
+                let (step, at) = (Step::Wait, Moment::default());
+                self.ready.push(Ready { message, process, step, at });
+            }
+        }
     }
 
     fn may_send(&mut self, message: usize, at: Moment<P::Made>) {
         let (process, _) = self.plan.ends(message);
-        self.ready.push(Ready { message, process, is_receive: false, at });
+        self.ready.push(Ready { message, process, step: Step::Send, at });
     }
 
     /// Which begins next: what can begin first; of several what could have longest, and then the
     /// one that is written first.
     fn next(&self) -> Option<usize> {
-        let order = |event: &Ready<_>| (self.start(event).from, event.at.when, event.message);
+        let order =
+            |event: &Ready<_>| (self.start(event).from, event.at.when, event.message, event.step);
         let all = self.ready.iter().map(order).enumerate();
-        let less = |l: &(usize, (f64, f64, usize)), r: &(usize, (f64, f64, usize))| {
-            l.1.partial_cmp(&r.1).unwrap_or(std::cmp::Ordering::Equal)
-        };
-        all.min_by(less).map(|(at, _)| at)
+        all.min_by(|l, r| l.1.partial_cmp(&r.1).unwrap_or(Ordering::Equal)).map(|(at, _)| at)
     }
 
     fn start(&self, event: &Ready<P::Made>) -> Start {
@@ -196,7 +221,7 @@ impl<'a, P: Plan> Schedule<'a, P> {
         let Some(machine) = self.machine else {
             return Start { from, cause, has_slept: false, is_switch: false, processor: None };
         };
-        let has_slept = event.is_receive && when > free + machine.spin.number();
+        let has_slept = event.step == Step::Receive && when > free + machine.spin.number();
         if has_slept {
             from += self.plan.time(Part::Wake);
         }
@@ -228,9 +253,7 @@ impl<'a, P: Plan> Schedule<'a, P> {
             let is_own = self.processors[*at].holder == Some(process);
             (available.max(ready), !is_own, *is_switch, *available)
         };
-        let less = |l: &(usize, f64, bool), r: &(usize, f64, bool)| {
-            order(l).partial_cmp(&order(r)).unwrap_or(std::cmp::Ordering::Equal)
-        };
+        let less = |l: &_, r: &_| order(l).partial_cmp(&order(r)).unwrap_or(Ordering::Equal);
         (first..first + count).map(one).min_by(less).unwrap_or((first, ready, false))
     }
 
@@ -248,17 +271,25 @@ impl<'a, P: Plan> Schedule<'a, P> {
             _ => {}
         }
         let message = event.message;
-        let own = if event.is_receive { Part::Receive(message) } else { Part::Send(message) };
-        self.plan.add(&mut made_of, own);
-        let to = Moment { when: start.from + self.plan.time(own), made_of };
+        let own = match event.step {
+            Step::Send => Some(Part::Send(message)),
+            Step::Wait => None,
+            Step::Receive => Some(Part::Receive(message)),
+        };
+        let mut when = start.from;
+        if let Some(own) = own {
+            self.plan.add(&mut made_of, own);
+            when += self.plan.time(own);
+            self.left[event.process] -= 1;
+        }
+        let to = Moment { when, made_of };
         self.free[event.process] = to.clone();
-        self.left[event.process] -= 1;
         if let Some(at) = start.processor {
             self.processors[at] = Processor { free: to.clone(), holder: Some(event.process) };
         }
         let action = Action {
             message,
-            is_receive: event.is_receive,
+            step: event.step,
             from: start.from,
             to: to.when,
             has_slept: start.has_slept,
@@ -287,7 +318,7 @@ impl<'a, P: Plan> Schedule<'a, P> {
             }
         }
         let (_, process) = self.plan.ends(message);
-        self.ready.push(Ready { message, process, is_receive: true, at });
+        self.ready.push(Ready { message, process, step: Step::Receive, at });
     }
 }
 

@@ -6,7 +6,7 @@ use super::events::{Plan, steps};
 use super::expression::Small;
 use super::reduce::Reduction;
 use super::schedule::{Rows, Timeline, small_schedule};
-use crate::unit::{Seconds, SecondsPerByte};
+use crate::unit::{Bytes, Seconds, SecondsPerByte};
 
 /// Nodes with some processors each, and what it takes to share those.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -19,15 +19,17 @@ pub struct Machine {
     pub spin: Seconds,
     /// w: from when a message has come until a process that has slept begins to receive it.
     pub wake: Seconds,
-    /// c: a processor goes from one process to another without a sleep between.
+    /// c: a processor goes from one process to another.
     pub switch: Seconds,
 }
 
 /// What a graph is where processes share processors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shared {
-    /// The time from the first send until the last message is received.
+    /// The time from the first send until the last message is received, in both limits.
     pub whole: Block,
+    /// Whether those add up: a processor that is shared does nothing else meanwhile.
+    is_sum: bool,
     /// The schedule of small messages.
     pub timeline: Timeline,
     /// What its end is made of; `None` where a path is no plain row of independent blocks.
@@ -57,6 +59,16 @@ impl Machine {
     }
 }
 
+impl Shared {
+    /// The time where the graph is asked for `size`.
+    #[must_use]
+    pub fn time(&self, size: Bytes) -> Seconds {
+        let Block { fixed, byte } = self.whole;
+        let sum = fixed.number() + byte.number() * size.number();
+        if self.is_sum { Seconds::new(sum) } else { self.whole.time(size) }
+    }
+}
+
 impl Graph {
     /// What it is on `machine`, never less than by the rules alone (`reduction`, its
     /// [`Self::reduce`]), and exactly that with a processor for each process that never sleeps.
@@ -71,7 +83,7 @@ impl Graph {
     /// let pairs = parts.graph(PatternKind::Pairs, 4, true);
     /// let micros = |processors| {
     ///     let shared = pairs.on(&Machine::new(processors), &pairs.reduce());
-    ///     shared.whole.time(Bytes::new(0.0)).micros()
+    ///     shared.time(Bytes::new(0.0)).micros()
     /// };
     /// assert!((micros(4) - 10.0).abs() < 1e-9);
     /// assert!((micros(1) - 20.0).abs() < 1e-9);
@@ -82,7 +94,8 @@ impl Graph {
         let (timeline, small, (wakes, switches)) = small_schedule(&rows);
         let rules = reduction.whole;
         let is_shared = machine.is_shared(rows.processes());
-        let whole = if is_shared || wakes > 0 {
+        let is_sum = is_shared || wakes > 0 && machine.wake > Seconds::new(0.0);
+        let whole = if is_sum {
             let byte = if is_shared { self.shared_byte(&rows, machine, reduction) } else { 0.0 };
             Block {
                 fixed: Seconds::new(timeline.end().max(rules.fixed.number())),
@@ -91,7 +104,7 @@ impl Graph {
         } else {
             rules
         };
-        Shared { whole, timeline, small, wakes, switches }
+        Shared { whole, is_sum, timeline, small, wakes, switches }
     }
 
     /// The time of a byte: a step takes no less than the work of its sends and receives at a node

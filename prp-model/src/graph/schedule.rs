@@ -5,7 +5,7 @@
 //! as long as a message takes, so that all go step by step.
 
 use super::definition::{Graph, Path};
-use super::events::{Part as TimePart, Plan, schedule};
+use super::events::{Part as TimePart, Plan, Step, schedule};
 use super::expression::Small;
 use super::machine::Machine;
 use super::path::{Part, chain};
@@ -174,13 +174,18 @@ pub(super) fn small_schedule(rows: &Rows<'_>) -> (Timeline, Option<Small>, (u32,
     let (mut bars, mut wakes, mut switches) = (Vec::new(), 0, 0);
     let last = schedule(rows, rows.machine, &mut |action| {
         let (from, to) = rows.ends[action.message];
-        let process = rows.processes[if action.is_receive { to } else { from }];
         wakes += u32::from(action.has_slept);
         switches += u32::from(action.is_switch);
+        let is_receive = match action.step {
+            Step::Send => false,
+            Step::Receive => true,
+            Step::Wait => return,
+        };
+        let process = rows.processes[if is_receive { to } else { from }];
         bars.push(Bar {
             process: process.to_owned(),
             message: graph.messages[action.message].name.clone(),
-            is_receive: action.is_receive,
+            is_receive,
             from: action.from,
             to: action.to,
         });

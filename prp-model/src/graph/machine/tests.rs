@@ -1,5 +1,6 @@
 use super::*;
 use crate::graph::{NOTHING, Parts, PatternKind};
+use crate::unit::Bytes;
 
 fn block(a: f64, b: f64) -> Block {
     Block { fixed: Seconds::new(a), byte: SecondsPerByte::new(b) }
@@ -40,6 +41,9 @@ fn on__two_processes_of_one_processor_take_the_serial_sum() {
     assert!(near(shared.whole.fixed.number(), 2.0 * A + 3.0), "{shared:?}");
     // Rule 1 of dependent blocks.
     assert!(near(shared.whole.byte.number(), 2.0 * B), "{shared:?}");
+    // It works on one of them at a time.
+    let time = shared.time(Bytes::new(8.0)).number();
+    assert!(near(time, 2.0 * A + 3.0 + 8.0 * 2.0 * B), "{time}");
     assert_eq!(shared.small.expect("plain paths").to_string(), "2 a_W + a_C + a_L + w");
 }
 
@@ -49,12 +53,17 @@ fn on__a_processor_for_each_process_is_what_the_rules_say() {
         Machine { spin: seconds(1e9), wake: seconds(7.0), switch: seconds(2.0), ..Machine::new(4) };
     let two_nodes = Machine { processes: Some(2), processors: 2, ..never_sleeps };
     for kind in KINDS {
-        let graph = parts(3.0).graph(kind, 4, true);
+        let graph = parts(20.0).graph(kind, 4, true);
         let rules = graph.reduce();
         for machine in [Machine::new(4), Machine::new(9), never_sleeps, two_nodes] {
-            assert_eq!(graph.on(&machine, &rules).whole, rules.whole, "{kind:?} {machine:?}");
+            let shared = graph.on(&machine, &rules);
+            assert_eq!(shared.whole, rules.whole, "{kind:?} {machine:?}");
+            let size = Bytes::new(30.0);
+            assert_eq!(shared.time(size), rules.whole.time(size), "{kind:?} {machine:?}");
         }
         // On fewer it takes longer, for small messages and for large ones.
+        let graph = parts(0.0).graph(kind, 4, true);
+        let rules = graph.reduce();
         let shared = graph.on(&Machine::new(1), &rules).whole;
         assert!(shared.fixed > rules.whole.fixed && shared.byte > rules.whole.byte, "{kind:?}");
     }
@@ -80,23 +89,24 @@ fn on__a_wake_up_is_added_where_a_process_has_slept() {
 
 #[test]
 fn on__a_processor_changes_from_process_to_process() {
-    // Two sends and two receives, with three changes between.
+    // Each pair one after the other: a message has come when its receiver would wait for it.
     let machine = Machine { switch: seconds(2.0), ..Machine::new(1) };
     let shared = on(PatternKind::Pairs, 4, 0.0, &machine);
     assert!(near(shared.whole.fixed.number(), 4.0 * A + 3.0 * 2.0), "{shared:?}");
+    assert_eq!((shared.wakes, shared.switches), (0, 3));
     assert_eq!(shared.small.expect("plain paths").to_string(), "4 a_W + 3 c");
 }
 
-/// Process 1 has its message at A, and is woken while process 2 sends.
+/// Process 1 waits from A on, and its message comes while process 2 sends.
 #[test]
 fn on__a_wake_up_overlaps_with_the_work_of_others() {
     let machine = |wake| Machine { wake: seconds(wake), ..Machine::new(1) };
-    let short = on(PatternKind::Pairs, 4, 0.0, &machine(A - 1.0));
+    let short = on(PatternKind::Pairs, 4, 2.0, &machine(2.5));
     assert!(near(short.whole.fixed.number(), 4.0 * A), "{short:?}");
     assert_eq!(short.wakes, 2);
-    let long = on(PatternKind::Pairs, 4, 0.0, &machine(10.0 * A));
-    // Process 3 has slept since 2 A.
-    assert!(near(long.whole.fixed.number(), 2.0 * A + 10.0 * A + A), "{long:?}");
+    // Process 3 has its message at 2 A + 2.
+    let long = on(PatternKind::Pairs, 4, 2.0, &machine(50.0));
+    assert!(near(long.whole.fixed.number(), 2.0 * A + 2.0 + 50.0 + A), "{long:?}");
 }
 
 #[test]
@@ -106,7 +116,8 @@ fn on__the_network_overlaps_with_work_and_takes_one_message_at_a_time() {
     assert_eq!(shared.small.expect("plain paths").to_string(), "2 a_W + 2 a_C + a_L + w");
 }
 
-/// Process 1 polls for its answer: only then has process 3 its processor.
+/// Process 1 polls for its answer and process 2 for what it is asked: only then has process 3 a
+/// processor.
 #[test]
 fn on__a_process_that_polls_holds_its_processor() {
     let text = r#"
@@ -145,7 +156,7 @@ fn on__a_process_that_polls_holds_its_processor() {
         bar.expect("process 3 sends").from
     };
     assert!(near(begins(0.0), 5.0), "{}", begins(0.0));
-    assert!(near(begins(8.0), 13.0), "{}", begins(8.0));
+    assert!(near(begins(8.0), 5.0 + 2.0 * 8.0), "{}", begins(8.0));
 }
 
 /// Each step of the tree of four: one message, and then two; both processors work at each end.
