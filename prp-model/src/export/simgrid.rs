@@ -19,8 +19,9 @@ const ENDLESS: f64 = 1e15;
 /// A factor below this is one that SimGrid does not take.
 const MIN_FACTOR: f64 = 1e-9;
 
-/// A platform of `hosts` hosts with `processors` each on one switch, between any two of which a message takes the time
-/// that `fit` predicts. For SimGrid 3.32 and later; contention on the links is SimGrid's own.
+/// A platform of `hosts` hosts with `processors` each on one switch, between any two of which a
+/// message takes the time that `fit` predicts. For SimGrid 3.32 and later; contention on the links
+/// is SimGrid's own.
 #[must_use]
 pub fn simgrid(fit: &Fit, hosts: u32, processors: u32) -> String {
     let pieces: Vec<Piece> = pieces(fit)
@@ -51,8 +52,8 @@ pub fn simgrid(fit: &Fit, hosts: u32, processors: u32) -> String {
         r#"<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <!--
-{about}  It does not see what hosts do beside sending: computing costs nothing here, and messages of ranks
-  that share a host's cores do not wait for those.
+{about}  It does not see what hosts do beside sending: computing costs nothing here, and messages
+  of ranks that share a host's cores do not wait for those.
 -->
 <platform version="4.1">
   <config>
