@@ -735,6 +735,11 @@ type PredictedByGraph = {
       receiving_most: seconds;
     }>;
   }[];
+  shared?: { // with --processors
+    wakes: number; // processes that have slept
+    switches: number; // of a processor from one process to another
+    a_of: string | null; // the formula of small messages; null: there is none
+  };
   does_not_see: string[];
 };
 
@@ -775,10 +780,18 @@ type CollectivesCompared = { // with --collectives
     processes: number;
     bytes: number;
     measured: seconds;
-    predicted: seconds;
-    error: share; // predicted by measured, less 1
+    predicted: seconds | null; // null: the pairs do not tell it
+    error: share | null; // predicted by measured, less 1
+    shared?: seconds; // with --processors: predicted for processes that share those
+    shared_error?: share;
   }[];
-  patterns: { pattern: string; median_error: share; largest_error: share }[];
+  patterns: {
+    pattern: string;
+    median_error: share | null;
+    largest_error: share | null;
+    shared_median_error?: share;
+    shared_largest_error?: share;
+  }[];
   does_not_see: string[];
 };
 

@@ -42,6 +42,7 @@ mod quantity;
 mod reasons;
 mod robust;
 mod sample;
+mod shared;
 mod solve;
 mod start;
 
@@ -50,7 +51,7 @@ pub use breaks::{Break, breaks};
 pub use estimate::{Fit, fit};
 pub use family::Model;
 pub use interval::{CONFIDENCE, Interval};
-pub use sample::{Sample, Setting, TimeKind};
+pub use sample::{Played, Sample, Setting, TimeKind};
 
 #[cfg(test)]
 mod tests;

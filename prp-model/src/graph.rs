@@ -3,7 +3,8 @@
 //! A [`Block`] takes hyperbolic time for a message. [`serial`], [`parallel`] and [`concurrent`] are
 //! rules 1 to 3; a [`Graph`] has processes, messages and the blocks these pass, and
 //! [`Graph::reduce`] gives each message, and all together, one block by rule 4. [`Parts`] makes the
-//! graphs of common patterns for any number of processes.
+//! graphs of common patterns for any number of processes. Where processes outnumber the processors
+//! of a node, [`Graph::on`] schedules what they do on those.
 //!
 //! Source: Stoica, Sultan and Keyes, A Simple Hyperbolic Model for Communication in Parallel
 //! Processing Environments, NASA CR-194984, 1994; sections and equations are those of that report.
@@ -37,8 +38,10 @@ mod algebra;
 mod cluster;
 mod definition;
 mod draw;
+mod events;
 mod expression;
 mod logp;
+mod machine;
 mod parse;
 mod path;
 mod pattern;
@@ -48,9 +51,12 @@ mod schedule;
 pub use algebra::{Block, Dependence, NOTHING, concurrent, parallel, serial};
 pub use cluster::Cluster;
 pub use definition::{Graph, Primitive};
+pub(crate) use events::{Part, Plan, schedule, steps};
 pub use expression::{Large, Small};
 pub use logp::LogPBlock;
+pub use machine::{Machine, Shared};
 pub use parse::GraphError;
+pub(crate) use pattern::PatternMessage;
 pub use pattern::{Parts, PatternKind};
 pub use reduce::{Order, Reduced, Reduction};
 pub use schedule::{Bar, Timeline};

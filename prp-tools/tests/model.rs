@@ -322,6 +322,67 @@ fn compare__halves_a_graph_and_collectives() {
     assert!(answer["median_error"].is_number(), "{answer:#}");
 }
 
+/// Patterns of processes that share two processors: 5 us for a send or a receive, 10 ns a byte, and
+/// nothing else.
+fn played(patterns: &[&str]) -> NamedTempFile {
+    let time = |pattern: &str, n: f64| match pattern {
+        // Four sends and four receives.
+        "pairs,8" => 20e-6 + 40e-9 * n,
+        "pairs,4" | "pairs,2" => 10e-6 + if pattern == "pairs,4" { 20e-9 } else { 10e-9 } * n,
+        _ => 20e-6 + 30e-9 * n,
+    };
+    let row = |pattern: &str, n: f64| (format!("{pattern},{n}"), time(pattern, n));
+    let sizes = [1.0, 64.0, 1024.0, 65536.0, 262144.0].repeat(3);
+    let rows = patterns.iter().flat_map(|pattern| sizes.iter().map(|n| row(pattern, *n)));
+    measured("pattern,processes,bytes,seconds", rows)
+}
+
+#[test]
+fn predict__processes_that_share_processors() {
+    let graph = format!("{GRAPHS}/figure-10.toml");
+    let seconds = |words: &[&str], size: &str| {
+        let answer = json(&[&["predict", &graph, "--size", size], words].concat());
+        (answer["predictions"][0]["seconds"].as_f64().expect("a time"), answer)
+    };
+    // A processor for each of the eleven, and one for all.
+    let (alone, _) = seconds(&[], "1000");
+    let (enough, answer) = seconds(&["--processors", "11"], "1000");
+    assert_eq!((alone, answer["shared"]["switches"].as_u64()), (enough, Some(0)));
+    let (one, answer) = seconds(&["--processors", "1"], "0");
+    // Ten sends and ten receives.
+    assert!(one >= 20.0 * 859.52e-6 - 1e-9, "{one}");
+    assert!(answer["shared"]["a_of"].to_string().contains("20 a_W"), "{answer:#}");
+    for wrong in ["0", "-1", "65537", "two"] {
+        let (code, why) = fails(&["predict", &graph, "--size", "1", "--processors", wrong]);
+        assert!(code == Some(2) && why.contains("--processors"), "{wrong}: {why}");
+    }
+}
+
+#[test]
+fn shared__is_fitted_predicts_and_is_compared() {
+    let file = played(&["pairs,2", "pairs,4", "pairs,8", "flat-broadcast,4"]);
+    let without = fails(&["fit", path(&file), "--model", "shared"]);
+    assert!(without.0 == Some(2) && without.1.contains("--processors N"), "{without:?}");
+    let on_two = ["--processors", "2", "--resamples", "19"];
+    let answer = json(&[&["fit", path(&file), "--model", "shared"][..], &on_two].concat());
+    assert_eq!(answer["model"], "shared");
+    let o = answer["parameters"]["o"]["value"].as_f64().expect("a time");
+    assert!((o / 5e-6 - 1.0).abs() < 0.2, "{answer:#}");
+    let pattern = ["--pattern", "pairs", "--processes", "8", "--size", "1024"];
+    let predict = ["predict", path(&file), "--model", "shared"];
+    let answer = json(&[&predict[..], &on_two, &pattern].concat());
+    let seconds = answer["predictions"][0]["seconds"].as_f64().expect("a time");
+    assert!((seconds / 61e-6 - 1.0).abs() < 0.1, "{answer:#}");
+    let odd = ["--pattern", "pairs", "--processes", "7", "--size", "1"];
+    let (code, why) = fails(&[&predict[..], &on_two, &odd].concat());
+    assert!(code == Some(2) && why.contains("no such pattern"), "{why}");
+    let flat = played(&["flat-broadcast,4"]);
+    let compare = ["compare", path(&file), "--collectives", path(&flat)];
+    let answer = json(&[&compare[..], &on_two].concat());
+    let error = |key: &str| answer["patterns"][0][key].as_f64().expect("an error");
+    assert!(error("shared_median_error") < 0.1, "{answer:#}");
+}
+
 #[test]
 fn explain__what_dominates_and_what_would_help() {
     let file = ping_pong(|n| 20e-6 + 10e-9 * n);
@@ -354,6 +415,8 @@ fn export__in_every_form() {
     let file = ping_pong(|n| 20e-6 + 10e-9 * n);
     let export = |form: &str| out(&["export", path(&file), "--model", "linear", form]);
     assert!(export("--simgrid").starts_with("<?xml"));
+    let words = ["export", path(&file), "--model", "linear", "--simgrid", "--processors", "6"];
+    assert!(out(&words).contains(" core=\"6\""));
     assert!(export("--loggopsim").contains("\nLogGOPSim -f SCHEDULE.bin -L "));
     assert!(export("--latex").starts_with(r"\["));
     assert!(export("--python").starts_with("def seconds(size, hops=0):"));

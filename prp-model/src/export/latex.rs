@@ -18,6 +18,8 @@ pub fn latex(fit: &Fit) -> String {
         Model::Blocks => {
             r"T(x, n) = \frac{a'^2}{a' + b' x} + b' x, \quad a' = 2 a + n a_c, \quad b' = \max(b, n b_c)"
         }
+        // Of one pair with two processors.
+        Model::Shared => r"T(x) = a' + b' x, \quad a' = 2 o + a_c + w, \quad b' = \max(b, b_c)",
     };
     let has_routers =
         fit.model != Model::Linear && fit.parameters.iter().any(|p| p.name == "gamma");

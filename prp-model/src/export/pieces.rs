@@ -41,6 +41,11 @@ pub(super) fn pieces(fit: &Fit) -> Vec<Piece> {
             let fixed = 2.0 * value("a") + value("a_c");
             chords(fit, fixed / value("b").max(value("b_c")))
         }
+        // The same, with two processors.
+        Model::Shared => {
+            let (start, far) = (time(fit, 0.0), fit.sizes().1.max(1.0));
+            vec![line(start, (time(fit, far) - start) / far)]
+        }
     }
 }
 

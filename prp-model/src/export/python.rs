@@ -15,7 +15,7 @@ pub fn python(fit: &Fit) -> String {
             ("size, hops=0", format!("return {alpha:e} + {beta:e} * size + {gamma:e} * hops"))
         }
         Model::Prp => {
-            let [a, processor, network, n_min, _] = fit.curve_parameters();
+            let [a, processor, network, n_min, ..] = fit.curve_parameters();
             let body =
                 format!("return {a:e} + {processor:e} * size + {network:e} * max(size, {n_min:e})");
             ("size", body)
@@ -48,6 +48,12 @@ pub fn python(fit: &Fit) -> String {
             let byte = format!("b = max({b:e}, pairs * {b_c:e})");
             let whole = "return a ** 2 / (a + b * size) + b * size";
             ("size, pairs=1", format!("{fixed}\n    {byte}\n    {whole}"))
+        }
+        // Of one pair with two processors.
+        Model::Shared => {
+            let [o, b, a_c, b_c, _, w, ..] = fit.curve_parameters();
+            let limits = format!("a, b = 2 * {o:e} + {a_c:e} + {w:e}, max({b:e}, {b_c:e})");
+            ("size", format!("{limits}\n    return a + b * size"))
         }
     };
     // Linear has its routers in its own formula.

@@ -19,10 +19,11 @@ const ENDLESS: f64 = 1e15;
 /// A factor below this is one that SimGrid does not take.
 const MIN_FACTOR: f64 = 1e-9;
 
-/// A platform of `hosts` hosts on one switch, between any two of which a message takes the time
-/// that `fit` predicts. For SimGrid 3.32 and later; contention on the links is SimGrid's own.
+/// A platform of `hosts` hosts with `processors` each on one switch, between any two of which a
+/// message takes the time that `fit` predicts. For SimGrid 3.32 and later; contention on the links
+/// is SimGrid's own.
 #[must_use]
-pub fn simgrid(fit: &Fit, hosts: u32) -> String {
+pub fn simgrid(fit: &Fit, hosts: u32, processors: u32) -> String {
     let pieces: Vec<Piece> = pieces(fit)
         .into_iter()
         .map(|piece| Piece { intercept: piece.intercept - HEADER * piece.slope, ..piece })
@@ -51,7 +52,8 @@ pub fn simgrid(fit: &Fit, hosts: u32) -> String {
         r#"<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <!--
-{about}  It does not see what hosts do beside sending: computing costs nothing here.
+{about}  It does not see what hosts do beside sending: computing costs nothing here, and messages
+  of ranks that share a host's cores do not wait for those.
 -->
 <platform version="4.1">
   <config>
@@ -67,7 +69,7 @@ pub fn simgrid(fit: &Fit, hosts: u32) -> String {
     <prop id="smpi/wtime" value="0"/>
     <prop id="smpi/simulate-computation" value="no"/>
   </config>
-  <cluster id="nodes" prefix="node" suffix="" radical="0-{last}" speed="1Gf" bw="{bandwidth:e}Bps" lat="{half:e}s" sharing_policy="SPLITDUPLEX"/>
+  <cluster id="nodes" prefix="node" suffix="" radical="0-{last}" speed="1Gf" core="{processors}" bw="{bandwidth:e}Bps" lat="{half:e}s" sharing_policy="SPLITDUPLEX"/>
 </platform>
 "#
     )

@@ -9,7 +9,9 @@ use crate::unit::{Bytes, Seconds};
 /// What each model says of messages without scatter, so that a fit is its law.
 fn law(model: Model, n: f64) -> f64 {
     match model {
-        Model::Linear | Model::LogP | Model::LogGp => 50e-6 + 8e-9 * (n - 1.0).max(0.0),
+        Model::Linear | Model::LogP | Model::LogGp | Model::Shared => {
+            50e-6 + 8e-9 * (n - 1.0).max(0.0)
+        }
         Model::Prp => 40e-6 + 50e-9 * n + 90e-9 * n.max(100.0),
         Model::Packet => 30e-6 * (n / 1484.0).ceil().max(1.0) + 8e-9 * n,
         Model::Hyperbolic | Model::Blocks => {
@@ -95,7 +97,7 @@ fn predicted(fit: &Fit, n: f64) -> f64 {
 fn simgrid__times_are_the_model_s() {
     for model in Model::ALL {
         let fit = fitted(model);
-        let platform = Platform::parse(&simgrid(&fit, 16));
+        let platform = Platform::parse(&simgrid(&fit, 16, 1));
         let beyond = if model == Model::Prp { 1485.0 } else { f64::INFINITY };
         for n in sizes().filter(|n| *n <= beyond) {
             let (theirs, ours) = (platform.time(n), predicted(&fit, n));
@@ -106,10 +108,20 @@ fn simgrid__times_are_the_model_s() {
     }
 }
 
+#[test]
+fn simgrid__hosts_have_cores() {
+    let text = simgrid(&fitted(Model::Linear), 3, 6);
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let document = Document::parse_with_options(&text, options).expect("XML");
+    let cluster = document.descendants().find(|node| node.has_tag_name("cluster"));
+    let cluster = cluster.expect("a cluster");
+    assert_eq!((cluster.attribute("radical"), cluster.attribute("core")), (Some("0-2"), Some("6")));
+}
+
 /// A small step of a packet is seen to the byte.
 #[test]
 fn simgrid__a_byte_more_than_a_packet_costs_a_packet() {
-    let platform = Platform::parse(&simgrid(&fitted(Model::Packet), 2));
+    let platform = Platform::parse(&simgrid(&fitted(Model::Packet), 2, 1));
     let step = platform.time(1485.0) - platform.time(1484.0);
     assert!((step / 30e-6 - 1.0).abs() < 0.01, "{step}");
 }

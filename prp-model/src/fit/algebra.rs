@@ -1,7 +1,7 @@
 //! Vectors and symmetric matrices of the few parameters that a model has.
 
 /// Parameters that a model may have.
-pub(crate) const WIDTH: usize = 5;
+pub(crate) const WIDTH: usize = 7;
 
 /// A pivot smaller than this, of a matrix scaled to a diagonal of ones, is none: columns that agree
 /// to this number of digits differ by rounding.
@@ -9,6 +9,14 @@ const PIVOT: f64 = 1e-11;
 
 /// A value for each parameter; those a model has not are 0.
 pub(crate) type Vector = [f64; WIDTH];
+
+/// The first parameters; the others are 0.
+pub(crate) const fn vector<const N: usize>(first: [f64; N]) -> Vector {
+    let mut all = [0.0; WIDTH];
+    let (values, _) = all.split_at_mut(N);
+    values.copy_from_slice(&first);
+    all
+}
 
 /// The sum of products.
 pub(crate) fn dot(left: &Vector, right: &Vector) -> f64 {
@@ -23,6 +31,11 @@ pub(crate) struct Symmetric {
 
 /// Which parameters take part.
 pub(crate) type Mask = [bool; WIDTH];
+
+/// The first of the parameters.
+pub(crate) fn first(count: usize) -> Mask {
+    std::array::from_fn(|at| at < count)
+}
 
 impl Symmetric {
     /// Of zeros.
@@ -136,9 +149,9 @@ mod tests {
         let mut matrix = Symmetric::ZERO;
         for v in [[1.0, 2e6, 0.0, 1.0, 2.0], [1.0, -1e6, 5.0, 2.0, 7.0], [3.0, 4e6, 1.0, 0.0, 1.0]]
         {
-            matrix.add_outer(0.5, &v);
+            matrix.add_outer(0.5, &vector(v));
         }
-        let mask = [true, true, false, true, false];
+        let mask = [true, true, false, true, false, false, false];
         let inverse = matrix.inverse(&mask).expect("three vectors for three parameters");
         let product = inverse.around(&matrix);
         for row in 0..WIDTH {
@@ -151,16 +164,16 @@ mod tests {
                 );
             }
         }
-        assert_eq!(inverse.times(&[0.0, 0.0, 1.0, 0.0, 1.0]), [0.0; WIDTH]);
+        assert_eq!(inverse.times(&vector([0.0, 0.0, 1.0, 0.0, 1.0])), [0.0; WIDTH]);
     }
 
     #[test]
     fn inverse__of_a_singular_matrix_is_none() {
         let mut matrix = Symmetric::ZERO;
-        matrix.add_outer(1.0, &[1.0, 2.0, 0.0, 0.0, 0.0]);
-        matrix.add_outer(1.0, &[2.0, 4.0, 0.0, 0.0, 0.0]);
-        assert!(matrix.inverse(&[true, true, false, false, false]).is_none());
-        assert!(matrix.inverse(&[true, false, false, false, false]).is_some());
-        assert!(matrix.inverse(&[false, false, true, false, false]).is_none());
+        matrix.add_outer(1.0, &vector([1.0, 2.0]));
+        matrix.add_outer(1.0, &vector([2.0, 4.0]));
+        assert!(matrix.inverse(&first(2)).is_none());
+        assert!(matrix.inverse(&first(1)).is_some());
+        assert!(matrix.inverse(&[false, false, true, false, false, false, false]).is_none());
     }
 }

@@ -35,6 +35,9 @@ pub enum FitError {
     Time(usize),
     /// A message's size, counted from 0, is negative or no number, or there are no messages.
     Size(usize),
+    /// A measurement, counted from 0, is of a pattern that there cannot be, or the model is for
+    /// other messages.
+    Pattern(usize),
     /// There are too few sizes to find the one by that gives the model its shape.
     NoShape,
 }
@@ -47,6 +50,12 @@ impl fmt::Display for FitError {
             }
             Self::Time(at) => write!(f, "measurement {}: its time is not above 0", at + 1),
             Self::Size(at) => write!(f, "measurement {}: its size is no size", at + 1),
+            Self::Pattern(at) => write!(
+                f,
+                "measurement {}: of such a pattern only the model shared tells something, if it \
+                 has processes and processors enough",
+                at + 1
+            ),
             Self::NoShape => {
                 write!(f, "too few sizes to find where the curve breaks: measure more of them")
             }

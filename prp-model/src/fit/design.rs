@@ -53,7 +53,7 @@ impl Design {
     pub(crate) fn of(samples: &[Sample]) -> Self {
         let mut settings: Vec<Setting> = samples.iter().map(Setting::from).collect();
         let key = |at: &Setting| {
-            (at.kind as u8, at.pairs, at.messages, at.hops.number(), at.size.number())
+            (at.kind as u8, at.played, at.pairs, at.messages, at.hops.number(), at.size.number())
         };
         settings.sort_by(|l, r| key(l).partial_cmp(&key(r)).unwrap_or(std::cmp::Ordering::Equal));
         settings.dedup_by(|l, r| key(l) == key(r));

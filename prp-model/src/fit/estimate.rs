@@ -11,9 +11,10 @@ use super::interval::{Interval, ShapeInterval, Spread};
 use super::likelihood::aic;
 use super::quantity::{Quantity, ROUTER, Rule};
 use super::robust::{self, Scale, Settled};
-use super::sample::{Sample, Setting};
+use super::sample::{Played, Sample, Setting};
 use super::solve::Solver;
 use super::start::start;
+use crate::graph::PatternKind;
 use crate::unit::{Hops, Seconds};
 
 /// Why a break, and what is below it, is not determined.
@@ -127,6 +128,15 @@ fn check(model: Model, samples: &[Sample]) -> Result<(), FitError> {
         let is_size = |x: f64| x >= 0.0 && x.is_finite();
         if !is_size(size) || !is_size(hops) || sample.messages == 0 || sample.pairs == 0 {
             return Err(FitError::Size(at));
+        }
+        // Pairs alone are what blocks are fitted to.
+        let is_for = |played: &Played| match model {
+            Model::Shared => played.is_sound(),
+            Model::Blocks => played.is_sound() && played.kind == PatternKind::Pairs,
+            _ => false,
+        };
+        if !sample.played.as_ref().is_none_or(is_for) {
+            return Err(FitError::Pattern(at));
         }
     }
     Ok(())
@@ -284,7 +294,7 @@ impl Fit {
 
     /// Whether it has a delay of routers beside the parameters of its paper.
     fn has_routers(&self) -> bool {
-        self.model != Model::Linear && self.design.hops_differ
+        !matches!(self.model, Model::Linear | Model::Shared) && self.design.hops_differ
     }
 
     /// Whether messages passed routers.

@@ -3,12 +3,13 @@
 //! All parameters are times, or times for a byte, and none is negative; those that shape the curve,
 //! the size of the smallest frame and that of a packet, are sizes.
 
-use super::algebra::{Mask, Vector, WIDTH};
+use super::algebra::{Mask, Vector, WIDTH, first, vector};
 use super::sample::{Setting, TimeKind};
+use super::shared;
 use crate::point::{hyperbola, packets};
 
-/// The parameter of a router's delay, of models whose papers have none.
-pub(crate) const HOPS: usize = WIDTH - 1;
+/// The place of a router's delay, of models whose papers have none.
+pub(crate) const HOPS: usize = 4;
 
 /// A model to fit.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Hash)]
@@ -28,6 +29,9 @@ pub enum Model {
     /// A workstation and a network as hyperbolic blocks, from pairs that send at the same time
     /// ([`Cluster`](crate::graph::Cluster)).
     Blocks,
+    /// Patterns of messages among processes that share processors ([`Played`](super::Played),
+    /// [`Graph::on`](crate::graph::Graph::on)).
+    Shared,
 }
 
 /// How a model's parameters are found.
@@ -43,7 +47,7 @@ pub(crate) enum Form {
 
 impl Model {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Linear,
         Self::Prp,
         Self::Packet,
@@ -51,6 +55,7 @@ impl Model {
         Self::LogP,
         Self::LogGp,
         Self::Blocks,
+        Self::Shared,
     ];
 
     /// The name on a command line.
@@ -64,6 +69,7 @@ impl Model {
             Self::LogP => "logp",
             Self::LogGp => "loggp",
             Self::Blocks => "blocks",
+            Self::Shared => "shared",
         }
     }
 
@@ -80,6 +86,10 @@ impl Model {
             Self::Blocks => {
                 "T(x, n) = a'^2/(a' + b' x) + b' x, a' = 2 a + n a_c, b' = max(b, n b_c)"
             }
+            Self::Shared => {
+                "T(x) = a' + b' x, a' the end of a schedule of o, a_c, w and c, b' the sum of the \
+                 steps' largest of n b_c, b and 2 n b by processors"
+            }
         }
     }
 
@@ -87,24 +97,26 @@ impl Model {
     #[must_use]
     pub const fn simpler(self) -> Option<Self> {
         match self {
-            Self::Linear | Self::LogP => None,
+            Self::Linear | Self::LogP | Self::Shared => None,
             Self::Prp | Self::Packet | Self::Hyperbolic => Some(Self::Linear),
             Self::LogGp => Some(Self::LogP),
             Self::Blocks => Some(Self::Hyperbolic),
         }
     }
 
-    /// How many parameters a curve of it has.
-    pub(crate) const fn width(self) -> usize {
+    /// How many parameters a curve of it has, beside those that only patterns have.
+    const fn width(self) -> usize {
         match self {
             Self::Hyperbolic => 2,
             Self::Linear | Self::Packet | Self::LogP => 3,
-            Self::Prp | Self::LogGp | Self::Blocks => 4,
+            Self::Prp | Self::LogGp | Self::Blocks | Self::Shared => 4,
         }
     }
 
     pub(crate) fn mask(self) -> Mask {
-        std::array::from_fn(|at| at < self.width())
+        let mut mask = first(self.width());
+        (HOPS + 1..WIDTH).for_each(|at| mask[at] = self == Self::Shared);
+        mask
     }
 
     pub(crate) const fn form(self) -> Form {
@@ -112,7 +124,7 @@ impl Model {
             Self::Linear | Self::LogP | Self::LogGp => Form::Linear,
             Self::Prp => Form::Shaped(3),
             Self::Packet => Form::Shaped(2),
-            Self::Hyperbolic | Self::Blocks => Form::Curved,
+            Self::Hyperbolic | Self::Blocks | Self::Shared => Form::Curved,
         }
     }
 
@@ -126,6 +138,7 @@ impl Model {
                 let (fixed, byte) = together(theta, f64::from(at.pairs));
                 hyperbola(fixed, byte * at.size.number()) + routers(theta, at)
             }
+            Self::Shared => shared::value(theta, at),
             _ => {
                 let linear = self.linear(theta, at);
                 linear.iter().zip(theta).map(|(feature, t)| feature * t).sum()
@@ -139,7 +152,7 @@ impl Model {
         match self {
             Self::Hyperbolic => {
                 let (by_a, by_z) = hyperbola_slopes(theta[0], theta[1] * x);
-                [by_a, by_z * x, 0.0, 0.0, at.hops.number()]
+                vector([by_a, by_z * x, 0.0, 0.0, at.hops.number()])
             }
             Self::Blocks => {
                 let pairs = f64::from(at.pairs);
@@ -147,8 +160,9 @@ impl Model {
                 let (by_a, by_z) = hyperbola_slopes(fixed, byte * x);
                 let own = theta[1] >= pairs * theta[3];
                 let (by_b, by_bc) = if own { (by_z * x, 0.0) } else { (0.0, by_z * x * pairs) };
-                [2.0 * by_a, by_b, pairs * by_a, by_bc, at.hops.number()]
+                vector([2.0 * by_a, by_b, pairs * by_a, by_bc, at.hops.number()])
             }
+            Self::Shared => shared::gradient(theta, at),
             Self::Prp => {
                 let mut gradient = self.linear(theta, at);
                 gradient[3] = if x < theta[3] { theta[2] } else { 0.0 };
@@ -164,13 +178,13 @@ impl Model {
         let (messages, sends) = (f64::from(at.messages), at.kind == TimeKind::Send);
         let hops = at.hops.number();
         match self {
-            Self::Linear => [1.0, x, hops, 0.0, 0.0],
-            Self::Prp => [1.0, x, x.max(theta[3]), 0.0, hops],
-            Self::Packet => [packets(x, theta[2]), x, 0.0, 0.0, hops],
-            Self::LogP | Self::LogGp if sends => [0.0, messages, 0.0, 0.0, 0.0],
-            Self::LogP => [1.0, 2.0, messages - 1.0, 0.0, hops],
-            Self::LogGp => [1.0, 2.0, messages - 1.0, messages * (x - 1.0).max(0.0), hops],
-            Self::Hyperbolic | Self::Blocks => [0.0; WIDTH],
+            Self::Linear => vector([1.0, x, hops]),
+            Self::Prp => vector([1.0, x, x.max(theta[3]), 0.0, hops]),
+            Self::Packet => vector([packets(x, theta[2]), x, 0.0, 0.0, hops]),
+            Self::LogP | Self::LogGp if sends => vector([0.0, messages]),
+            Self::LogP => vector([1.0, 2.0, messages - 1.0, 0.0, hops]),
+            Self::LogGp => vector([1.0, 2.0, messages - 1.0, messages * (x - 1.0).max(0.0), hops]),
+            Self::Hyperbolic | Self::Blocks | Self::Shared => [0.0; WIDTH],
         }
     }
 }
@@ -197,16 +211,19 @@ fn hyperbola_slopes(a: f64, z: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fit::Played;
+    use crate::graph::PatternKind;
     use crate::unit::{Bytes, Hops};
 
     /// Against differences of the values.
     #[test]
     fn gradient__is_the_slope_of_the_value() {
         let theta = |model| match model {
-            Model::Prp => [40e-6, 60e-9, 80e-9, 34.0, 4e-6],
-            Model::Packet => [30e-6, 10e-9, 1484.0, 0.0, 4e-6],
-            Model::Blocks => [860e-6, 1.42e-6, 346e-6, 0.92e-6, 4e-6],
-            _ => [50e-6, 20e-9, 5e-6, 3e-9, 4e-6],
+            Model::Prp => vector([40e-6, 60e-9, 80e-9, 34.0, 4e-6]),
+            Model::Packet => vector([30e-6, 10e-9, 1484.0, 0.0, 4e-6]),
+            Model::Blocks => vector([860e-6, 1.42e-6, 346e-6, 0.92e-6, 4e-6]),
+            Model::Shared => vector([5e-6, 2e-9, 3e-6, 3e-9, 0.0, 11e-6, 1.3e-6]),
+            _ => vector([50e-6, 20e-9, 5e-6, 3e-9, 4e-6]),
         };
         for model in Model::ALL {
             for (x, pairs, kind) in [
@@ -214,11 +231,20 @@ mod tests {
                 (5000.0, 3, TimeKind::OneWay),
                 (100.0, 1, TimeKind::Send),
             ] {
-                let at =
-                    Setting { size: Bytes::new(x), hops: Hops::new(2.0), messages: 3, pairs, kind };
+                let played = Played { kind: PatternKind::Reduction, processes: 5, processors: 2 };
+                let at = Setting {
+                    hops: Hops::new(2.0),
+                    messages: 3,
+                    pairs,
+                    played: (model == Model::Shared && pairs > 1).then_some(played),
+                    kind,
+                    ..Setting::one_way(Bytes::new(x))
+                };
                 let theta = theta(model);
                 let gradient = model.gradient(&theta, &at);
-                for parameter in (0..model.width()).chain([HOPS]) {
+                let mask = model.mask();
+                let routers = [HOPS].into_iter().filter(|_| model != Model::Shared);
+                for parameter in (0..WIDTH).filter(|at| mask[*at]).chain(routers) {
                     if model == Model::Packet && parameter == 2 {
                         continue;
                     }

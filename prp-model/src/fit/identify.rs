@@ -22,7 +22,9 @@ pub(crate) struct Identified {
 /// messages passed different numbers of routers.
 pub(crate) fn mask(model: Model, design: &Design) -> Mask {
     let mut mask = model.mask();
-    mask[HOPS] = model != Model::Linear && design.hops_differ;
+    // Patterns have no routers.
+    let has_routers = !matches!(model, Model::Linear | Model::Shared);
+    mask[HOPS] = has_routers && design.hops_differ;
     mask
 }
 
@@ -91,14 +93,14 @@ fn own_part(columns: &[Vector], at: usize, others: &Mask) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fit::algebra::{first, vector};
 
     #[test]
     fn own_part__of_columns_that_depend_and_that_do_not() {
-        let columns =
-            [[1.0, 2.0, 5.0, 0.0, 0.0], [1.0, 2.0, 1.0, 0.0, 0.0], [1.0, 2.0, 3.0, 0.0, 0.0]];
-        assert!(own_part(&columns, 1, &[true, false, true, false, false]) < NOTHING);
-        assert!(own_part(&columns, 2, &[true, true, false, false, false]) > 0.3);
-        assert_eq!(own_part(&columns, 3, &[true, false, false, false, false]), 0.0);
-        assert!((own_part(&columns, 0, &[false; WIDTH]) - 1.0).abs() < 1e-12);
+        let columns = [[1.0, 2.0, 5.0], [1.0, 2.0, 1.0], [1.0, 2.0, 3.0]].map(vector);
+        assert!(own_part(&columns, 1, &[true, false, true, false, false, false, false]) < NOTHING);
+        assert!(own_part(&columns, 2, &first(2)) > 0.3);
+        assert_eq!(own_part(&columns, 3, &first(1)), 0.0);
+        assert!((own_part(&columns, 0, &first(0)) - 1.0).abs() < 1e-12);
     }
 }

@@ -1,6 +1,6 @@
 //! What a fit tells of: parameters under their names, and what follows from them.
 
-use super::algebra::Vector;
+use super::algebra::{Vector, vector};
 use super::family::{HOPS, Model};
 use crate::unit::{Bytes, BytesPerSecond, Seconds, SecondsPerByte};
 
@@ -30,11 +30,13 @@ pub(crate) struct Quantity {
 
 const fn plain(name: &'static str, unit: &'static str, at: usize) -> Quantity {
     let (rule, needs): (_, &'static [usize]) = match at {
-        0 => (Rule::Value(|t| (t[0], [1.0, 0.0, 0.0, 0.0, 0.0])), &[0]),
-        1 => (Rule::Value(|t| (t[1], [0.0, 1.0, 0.0, 0.0, 0.0])), &[1]),
-        2 => (Rule::Value(|t| (t[2], [0.0, 0.0, 1.0, 0.0, 0.0])), &[2]),
-        3 => (Rule::Value(|t| (t[3], [0.0, 0.0, 0.0, 1.0, 0.0])), &[3]),
-        _ => (Rule::Value(|t| (t[4], [0.0, 0.0, 0.0, 0.0, 1.0])), &[4]),
+        0 => (Rule::Value(|t| (t[0], vector([1.0]))), &[0]),
+        1 => (Rule::Value(|t| (t[1], vector([0.0, 1.0]))), &[1]),
+        2 => (Rule::Value(|t| (t[2], vector([0.0, 0.0, 1.0]))), &[2]),
+        3 => (Rule::Value(|t| (t[3], vector([0.0, 0.0, 0.0, 1.0]))), &[3]),
+        4 => (Rule::Value(|t| (t[4], vector([0.0, 0.0, 0.0, 0.0, 1.0]))), &[4]),
+        5 => (Rule::Value(|t| (t[5], vector([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]))), &[5]),
+        _ => (Rule::Value(|t| (t[6], vector([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]))), &[6]),
     };
     Quantity { name, unit, rule, needs, needs_break: false }
 }
@@ -54,7 +56,7 @@ pub(crate) const ROUTER: Quantity = plain("gamma", SECONDS, HOPS);
 const BANDWIDTH_OF_1: Quantity = Quantity {
     name: "bandwidth",
     unit: RATE,
-    rule: Rule::Reciprocal(|t| (t[1], [0.0, 1.0, 0.0, 0.0, 0.0])),
+    rule: Rule::Reciprocal(|t| (t[1], vector([0.0, 1.0]))),
     needs: &[1],
     needs_break: false,
 };
@@ -76,14 +78,14 @@ impl Model {
                     Quantity {
                         name: "L",
                         unit: SECONDS,
-                        rule: Rule::Value(|t| (t[0] + t[2] * t[3], [1.0, 0.0, t[3], t[2], 0.0])),
+                        rule: Rule::Value(|t| (t[0] + t[2] * t[3], vector([1.0, 0.0, t[3], t[2]]))),
                         needs: &[0],
                         needs_break: false,
                     },
                     Quantity {
                         name: "B0",
                         unit: RATE,
-                        rule: Rule::Reciprocal(|t| (t[1], [0.0, 1.0, 0.0, 0.0, 0.0])),
+                        rule: Rule::Reciprocal(|t| (t[1], vector([0.0, 1.0]))),
                         needs: &[1],
                         needs_break: true,
                     },
@@ -91,7 +93,7 @@ impl Model {
                     Quantity {
                         name: "B1",
                         unit: RATE,
-                        rule: Rule::Reciprocal(|t| (t[1] + t[2], [0.0, 1.0, 1.0, 0.0, 0.0])),
+                        rule: Rule::Reciprocal(|t| (t[1] + t[2], vector([0.0, 1.0, 1.0]))),
                         needs: &[1, 2],
                         needs_break: false,
                     },
@@ -131,6 +133,17 @@ impl Model {
                 ];
                 &ALL
             }
+            Self::Shared => {
+                const ALL: [Quantity; 6] = [
+                    plain("o", SECONDS, 0),
+                    plain("b", PER_BYTE, 1),
+                    plain("a_c", SECONDS, 2),
+                    plain("b_c", PER_BYTE, 3),
+                    plain("w", SECONDS, 5),
+                    plain("c", SECONDS, 6),
+                ];
+                &ALL
+            }
         }
     }
 
@@ -144,7 +157,7 @@ impl Model {
                         name: "half_bandwidth_size",
                         unit: Bytes::UNIT,
                         rule: Rule::Exponential(|t| {
-                            ((t[0] / t[1]).ln(), [1.0 / t[0], -1.0 / t[1], 0.0, 0.0, 0.0])
+                            ((t[0] / t[1]).ln(), vector([1.0 / t[0], -1.0 / t[1]]))
                         }),
                         needs: &[0, 1],
                         needs_break: false,
@@ -160,13 +173,13 @@ impl Model {
                 const ALL: [Quantity; 1] = [Quantity {
                     name: "bandwidth",
                     unit: RATE,
-                    rule: Rule::Reciprocal(|t| (t[3], [0.0, 0.0, 0.0, 1.0, 0.0])),
+                    rule: Rule::Reciprocal(|t| (t[3], vector([0.0, 0.0, 0.0, 1.0]))),
                     needs: &[3],
                     needs_break: false,
                 }];
                 &ALL
             }
-            Self::Prp | Self::Packet | Self::LogP | Self::Blocks => &[],
+            Self::Prp | Self::Packet | Self::LogP | Self::Blocks | Self::Shared => &[],
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What was measured.
 
+use crate::graph::PatternKind;
 use crate::unit::{Bytes, Hops, Seconds};
 
 /// What a measured time is the time of.
@@ -10,6 +11,17 @@ pub enum TimeKind {
     OneWay,
     /// Of the sender's processor: how long the call to send takes. LogP's `o`.
     Send,
+}
+
+/// A pattern of messages among processes of one node, which sleep as soon as they wait.
+#[derive(Copy, Clone, Debug, PartialEq, PartialOrd)]
+pub struct Played {
+    /// Which.
+    pub kind: PatternKind,
+    /// Among how many processes.
+    pub processes: u32,
+    /// The processors of the node.
+    pub processors: u32,
 }
 
 /// One measurement.
@@ -24,6 +36,8 @@ pub struct Sample {
     /// Pairs of processes that send at the same time over one network (section 4 of the hyperbolic
     /// model).
     pub pairs: u32,
+    /// The pattern whose time it is; `None`: as many pairs, each process with a processor.
+    pub played: Option<Played>,
     /// What it is the time of.
     pub kind: TimeKind,
     /// The round in which it was taken: what is common to a round is not independent. `None`: of
@@ -38,7 +52,7 @@ impl Sample {
     #[must_use]
     pub fn one_way(size: Bytes, time: Seconds) -> Self {
         let kind = TimeKind::OneWay;
-        Self { size, hops: None, messages: 1, pairs: 1, kind, round: None, time }
+        Self { size, hops: None, messages: 1, pairs: 1, played: None, kind, round: None, time }
     }
 
     /// The same over `hops` routers.
@@ -59,8 +73,18 @@ pub struct Setting {
     pub messages: u32,
     /// Pairs that send at the same time.
     pub pairs: u32,
+    /// The pattern, as in a sample.
+    pub played: Option<Played>,
     /// What it is the time of.
     pub kind: TimeKind,
+}
+
+impl Played {
+    /// Whether there can be such a pattern.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.processors > 0 && self.kind.suits(self.processes)
+    }
 }
 
 impl Setting {
@@ -68,7 +92,7 @@ impl Setting {
     #[must_use]
     pub fn one_way(size: Bytes) -> Self {
         let kind = TimeKind::OneWay;
-        Self { size, hops: Hops::new(0.0), messages: 1, pairs: 1, kind }
+        Self { size, hops: Hops::new(0.0), messages: 1, pairs: 1, played: None, kind }
     }
 }
 
@@ -79,6 +103,7 @@ impl From<&Sample> for Setting {
             hops: sample.hops.unwrap_or_default(),
             messages: sample.messages,
             pairs: sample.pairs,
+            played: sample.played,
             kind: sample.kind,
         }
     }

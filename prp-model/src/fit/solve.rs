@@ -121,7 +121,7 @@ impl Solver {
 }
 
 /// Solves normal equations for parameters that are not negative: where the free solution has
-/// negative ones, the best of those in which some are 0. There are at most 16.
+/// negative ones, the best of those in which some are 0. There are few.
 fn not_negative(normal: &Symmetric, right: &Vector, start: &Vector, mask: &Mask) -> Vector {
     let solution = |mask: &Mask| {
         let solved = normal.inverse(mask)?.times(right);
@@ -133,8 +133,9 @@ fn not_negative(normal: &Symmetric, right: &Vector, start: &Vector, mask: &Mask)
         return fill(solved);
     }
     let mut best = ([0.0; WIDTH], 0.0);
-    for chosen in 1..1_u32 << mask.len() {
-        let some: Mask = std::array::from_fn(|at| mask[at] && chosen >> at & 1 == 1);
+    let all: u32 = (0..mask.len()).filter(|at| mask[*at]).map(|at| 1 << at).sum();
+    for chosen in (1..=all).filter(|chosen| chosen & !all == 0) {
+        let some: Mask = std::array::from_fn(|at| chosen >> at & 1 == 1);
         let Some(solved) = solution(&some) else { continue };
         // How much less the sum of squares is than with all at 0.
         let gain = dot(&solved, right);

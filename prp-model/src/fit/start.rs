@@ -1,9 +1,10 @@
 //! Where a fit begins: what the limits of a curve say of its parameters.
 
-use super::algebra::Vector;
+use super::algebra::{Vector, vector};
 use super::design::Design;
 use super::family::Model;
 use super::robust::median;
+use super::shared;
 
 /// Parameters near enough to those of the data for a fit to find them.
 pub(crate) fn start(model: Model, design: &Design) -> Vector {
@@ -29,8 +30,9 @@ pub(crate) fn start(model: Model, design: &Design) -> Vector {
             // a' = 2a + n a_c at both ends; b' = n b_c where there are many.
             let slope = ((fixed_most - fixed) / (high - low).max(1.0)).max(0.1 * fixed / low);
             let own = (fixed - low * slope).max(0.1 * fixed) / 2.0;
-            [own, byte, slope, byte_most / high, 0.0]
+            vector([own, byte, slope, byte_most / high])
         }
-        _ => [fixed, byte, 0.0, 0.0, 0.0],
+        Model::Shared => shared::start(design, &medians),
+        _ => vector([fixed, byte]),
     }
 }

@@ -1,3 +1,4 @@
 mod answers;
 mod planted;
 pub(super) mod scatter;
+mod shared;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::algebra::Block;
+use super::machine::Machine;
 
 /// A graph whose names are resolved and whose parts fit together ([`Graph::parse`](Graph::parse)).
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +15,8 @@ pub struct Graph {
     /// Whether a process sends and receives one message at a time, and some wait for others.
     /// Otherwise all are sent at the same time.
     pub(super) ordered: bool,
+    /// What it takes to share processors; of how many there are nothing is said.
+    pub(super) machine: Machine,
 }
 
 /// A block of a graph.
@@ -63,6 +66,12 @@ pub enum Primitive {
 }
 
 impl Graph {
+    /// Its nodes, each with a number of processors.
+    #[must_use]
+    pub fn machine(&self, processors: u32) -> Machine {
+        Machine { processors, ..self.machine }
+    }
+
     /// The names of its processes, in the order in which they send first or receive first.
     #[must_use]
     pub fn processes(&self) -> Vec<&str> {

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::definition::{Graph, Path};
 
-/// The fixed time of a pattern: how often each block's `a` is in it.
+/// The fixed time of a pattern: how often each block's `a` is in it, and where processes share
+/// processors a wake-up `w` and the change `c` of a processor.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Small(Vec<(u32, String)>);
 
@@ -17,19 +18,18 @@ pub struct Large(Vec<(u32, Step)>);
 pub(super) type Step = Vec<(u32, String)>;
 
 impl Small {
-    /// This and once more the `a` of a block.
-    pub(super) fn and(mut self, symbol: &str) -> Self {
-        match self.0.iter_mut().find(|(_, known)| known == symbol) {
+    /// Adds a term once more.
+    pub(super) fn add(&mut self, term: String) {
+        match self.0.iter_mut().find(|(_, known)| *known == term) {
             Some((count, _)) => *count += 1,
-            None => self.0.push((1, symbol.to_owned())),
+            None => self.0.push((1, term)),
         }
-        self
     }
 
-    /// How often the `a` of a block is in it.
+    /// How often a term is in it: `a_W`, or `w` for a wake-up.
     #[must_use]
-    pub fn count(&self, symbol: &str) -> u32 {
-        self.0.iter().find(|(_, known)| known == symbol).map_or(0, |(count, _)| *count)
+    pub fn count(&self, term: &str) -> u32 {
+        self.0.iter().find(|(_, known)| known == term).map_or(0, |(count, _)| *count)
     }
 }
 
@@ -53,7 +53,7 @@ fn term(count: u32, what: &str) -> String {
 
 impl fmt::Display for Small {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let terms = self.0.iter().map(|(count, symbol)| term(*count, &format!("a_{symbol}")));
+        let terms = self.0.iter().map(|(count, what)| term(*count, what));
         f.write_str(&terms.collect::<Vec<_>>().join(" + "))
     }
 }
@@ -96,14 +96,8 @@ impl Graph {
         Some(step)
     }
 
-    /// The names in formulas of the blocks of a path, if it is a plain row of them.
-    pub(super) fn symbols(&self, path: &Path) -> Option<Vec<String>> {
-        let blocks = self.plain(path)?.into_iter();
-        Some(blocks.map(|at| self.blocks[at].symbol.clone()).collect())
-    }
-
     /// The blocks of a path that is a row of independent ones.
-    fn plain(&self, path: &Path) -> Option<Vec<usize>> {
+    pub(super) fn plain(&self, path: &Path) -> Option<Vec<usize>> {
         let parts = match path {
             Path::Block(_) => std::slice::from_ref(path),
             Path::Serial(parts) => parts,

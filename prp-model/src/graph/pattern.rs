@@ -2,9 +2,10 @@
 
 use super::algebra::Block;
 use super::definition::{Graph, Message, Node, Path, Primitive};
+use super::machine::Machine;
 
 /// A pattern of messages.
-#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+#[derive(Copy, Clone, Debug, Eq, PartialEq, PartialOrd)]
 pub enum PatternKind {
     /// From process 0 down a binary tree; process i sends to 2i + 1 and then to 2i + 2.
     TreeBroadcast,
@@ -17,6 +18,73 @@ pub enum PatternKind {
     Neighbours(u32),
     /// Section 4's experiment: every process with an even number sends to the next one.
     Pairs,
+}
+
+/// A message of a pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct PatternMessage {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// Messages that its sender has to have received before.
+    pub(crate) after: Vec<usize>,
+}
+
+impl PatternKind {
+    /// Its messages among `processes`.
+    pub(crate) fn messages(self, processes: u32) -> Vec<PatternMessage> {
+        let message = |from, to| PatternMessage { from, to, after: Vec::new() };
+        match self {
+            // The message by which process n got it has number n - 1.
+            Self::TreeBroadcast => (1..processes)
+                .map(|to| (to, (to - 1) / 2))
+                .map(|(to, from)| {
+                    let after = from.checked_sub(1).map(|at| at as usize).into_iter().collect();
+                    PatternMessage { from, to, after }
+                })
+                .collect(),
+            Self::FlatBroadcast => (1..processes).map(|to| message(0, to)).collect(),
+            Self::Reduction => reduction(processes),
+            Self::Neighbours(number) => {
+                // To alternate sides: 1, -1, 2, -2, ...
+                let by = |n: u32| if n % 2 == 1 { processes - n / 2 - 1 } else { n / 2 + 1 };
+                let to = |from: u32| (0..number).map(move |n| (from + by(n)) % processes);
+                (0..processes).flat_map(|from| to(from).map(move |to| message(from, to))).collect()
+            }
+            Self::Pairs => {
+                (0..processes - 1).step_by(2).map(|from| message(from, from + 1)).collect()
+            }
+        }
+    }
+
+    /// Whether there is such a pattern among `processes`.
+    #[must_use]
+    pub const fn suits(self, processes: u32) -> bool {
+        match self {
+            Self::Neighbours(number) => 0 < number && number < processes,
+            Self::Pairs => processes > 1 && processes.is_multiple_of(2),
+            _ => processes > 1,
+        }
+    }
+
+    /// Whether messages wait for others; without an order all are sent at the same time.
+    pub(crate) const fn is_ordered(self) -> bool {
+        !matches!(self, Self::Neighbours(_) | Self::Pairs)
+    }
+}
+
+/// Up the tree, and then from process 0 to all.
+fn reduction(processes: u32) -> Vec<PatternMessage> {
+    // Leaves first, so that a process that is waited for is written before the one that waits.
+    let number = |from: u32| (processes - 1 - from) as usize;
+    let children = |of: u32| [2 * of + 1, 2 * of + 2].into_iter().filter(|c| *c < processes);
+    let waits = |of: u32| children(of).map(number).collect();
+    let up = (1..processes).rev().map(|from| PatternMessage {
+        from,
+        to: (from - 1) / 2,
+        after: waits(from),
+    });
+    let down = (1..processes).map(|to| PatternMessage { from: 0, to, after: waits(0) });
+    up.chain(down).collect()
 }
 
 /// The blocks of a network of alike workstations.
@@ -43,39 +111,21 @@ impl Parts {
             blocks: Vec::new(),
             messages: Vec::new(),
         };
-        match kind {
-            PatternKind::TreeBroadcast => {
-                for to in 1..processes {
-                    let from = (to - 1) / 2;
-                    // The message by which process n got it has number n - 1.
-                    let after = from.checked_sub(1).map(|at| at as usize);
-                    builder.send(format!("m{to}"), from, to, after.into_iter().collect());
-                }
-            }
-            PatternKind::FlatBroadcast => {
-                (1..processes).for_each(|to| builder.send(format!("m{to}"), 0, to, Vec::new()));
-            }
-            PatternKind::Reduction => builder.reduction(processes),
-            PatternKind::Neighbours(number) => {
-                for from in 0..processes {
-                    for n in 0..number {
-                        // To alternate sides: 1, -1, 2, -2, ...
-                        let (far, is_left) = (n / 2 + 1, n % 2 == 1);
-                        let by = if is_left { processes - far } else { far };
-                        let to = (from + by) % processes;
-                        builder.send(format!("m{from}-{to}"), from, to, Vec::new());
-                    }
-                }
-            }
-            PatternKind::Pairs => {
-                for from in (0..processes - 1).step_by(2) {
-                    builder.send(format!("m{from}"), from, from + 1, Vec::new());
-                }
-            }
+        for (at, message) in kind.messages(processes).into_iter().enumerate() {
+            let (from, to) = (message.from, message.to);
+            let name = match kind {
+                PatternKind::TreeBroadcast | PatternKind::FlatBroadcast => format!("m{to}"),
+                PatternKind::Reduction if at + 1 < processes as usize => format!("up{from}"),
+                PatternKind::Reduction => format!("down{to}"),
+                PatternKind::Neighbours(_) => format!("m{from}-{to}"),
+                PatternKind::Pairs => format!("m{from}"),
+            };
+            builder.send(name, message);
         }
-        let ordered = !matches!(kind, PatternKind::Neighbours(_) | PatternKind::Pairs);
+        let ordered = kind.is_ordered();
         let Builder { blocks, messages, .. } = builder;
-        Graph { blocks, messages, primitive: Primitive::NonPreemptive, ordered }
+        let machine = Machine::new(1);
+        Graph { blocks, messages, primitive: Primitive::NonPreemptive, ordered, machine }
     }
 }
 
@@ -89,21 +139,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn reduction(&mut self, processes: u32) {
-        // Leaves first, so that a process that is waited for is written before the one that waits.
-        let number = |from: u32| (processes - 1 - from) as usize;
-        for from in (1..processes).rev() {
-            let children = [2 * from + 1, 2 * from + 2].into_iter().filter(|c| *c < processes);
-            let after = children.map(number).collect();
-            self.send(format!("up{from}"), from, (from - 1) / 2, after);
-        }
-        let root: Vec<usize> = [1, 2].into_iter().filter(|c| *c < processes).map(number).collect();
-        for to in 1..processes {
-            self.send(format!("down{to}"), 0, to, root.clone());
-        }
-    }
-
-    fn send(&mut self, name: String, from: u32, to: u32, after: Vec<usize>) {
+    fn send(&mut self, name: String, PatternMessage { from, to, after }: PatternMessage) {
         let Parts { workstation, network, delay } = self.parts;
         let (sends, receives) = if self.is_twofold { ("send", "receive") } else { ("", "") };
         let sender = self.block(format!("W{from}{sends}"), "W", workstation);

@@ -2,9 +2,10 @@
 
 use super::algebra::{Block, concurrent};
 use super::definition::{Graph, Message, Primitive};
+use super::events::steps;
 use super::expression::{Large, Small};
 use super::path::{Part, chain, whole};
-use super::schedule::{Timeline, small_schedule, steps};
+use super::schedule::{Rows, Timeline, small_schedule};
 use crate::unit::{Bytes, Seconds, SecondsPerByte};
 
 /// A graph reduced.
@@ -62,7 +63,7 @@ impl Graph {
     /// step by step. For small messages the network is taken to be free, as section 3 does it.
     #[must_use]
     pub fn reduce(&self) -> Reduction {
-        let steps = if self.ordered { Some(steps(self)) } else { None };
+        let steps = if self.ordered { Some(steps(&Rows::of(self, None))) } else { None };
         let step = |at: usize| steps.as_ref().map(|steps| steps[at]);
         let chains: Vec<Vec<Part>> = (0..self.messages.len())
             .map(|at| {
@@ -136,7 +137,7 @@ impl Graph {
     }
 
     fn in_order(&self, messages: &[Reduced], steps: &[u32]) -> (Block, Order) {
-        let (timeline, small) = small_schedule(self);
+        let (timeline, small, _) = small_schedule(&Rows::of(self, None));
         let last = steps.iter().copied().max().unwrap_or(0);
         let in_step = |step: u32| (0..messages.len()).filter(move |at| steps[*at] == step);
         // A step is over when its slowest message is through.

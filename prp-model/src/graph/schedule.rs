@@ -4,8 +4,10 @@
 //! block, and between the two a message is in flight, alone. Large messages: both ends are busy for
 //! as long as a message takes, so that all go step by step.
 
-use super::definition::{Graph, Message, Path};
+use super::definition::{Graph, Path};
+use super::events::{Part as TimePart, Plan, Step, schedule};
 use super::expression::Small;
+use super::machine::Machine;
 use super::path::{Part, chain};
 
 /// What a process does when.
@@ -38,136 +40,155 @@ impl Timeline {
     }
 }
 
-/// The step in which each message is sent, from 1 on: as soon as what it waits for has arrived, and
-/// both of its ends are free. The message that is written first goes first.
-pub(super) fn steps(graph: &Graph) -> Vec<u32> {
-    let count = graph.messages.len();
-    let mut steps = vec![0; count];
-    let mut step = 0;
-    while steps.contains(&0) {
-        step += 1;
-        let mut busy: Vec<&str> = Vec::new();
-        for at in 0..count {
-            let Message { from, to, after, .. } = &graph.messages[at];
-            let has_come = |before: &usize| steps[*before] > 0 && steps[*before] < step;
-            let is_free = |name: &str| !busy.contains(&name);
-            if steps[at] == 0 && after.iter().all(has_come) && is_free(from) && is_free(to) {
-                steps[at] = step;
-                busy.extend([from.as_str(), to.as_str()]);
-            }
-        }
-    }
-    steps
+/// A graph's messages with what each takes: at its sender, at blocks in transit, and at its
+/// receiver.
+pub(super) struct Rows<'a> {
+    graph: &'a Graph,
+    /// By name, numbers as numbers: the order in which they are put on nodes.
+    processes: Vec<&'a str>,
+    ends: Vec<(usize, usize)>,
+    legs: Vec<Legs>,
+    machine: Option<&'a Machine>,
 }
 
-/// What a message takes: at its sender, in transit, and at its receiver.
-struct Legs([Leg; 3]);
+/// The parts of a message's path.
+struct Legs {
+    send: Leg,
+    between: Vec<Leg>,
+    receive: Leg,
+}
 
 /// A part of a message's path: its fixed time, and the blocks that time is made of.
 #[derive(Clone, Debug, Default)]
-struct Leg {
-    time: f64,
-    symbols: Vec<String>,
+pub(super) struct Leg {
+    pub(super) time: f64,
+    /// The time of a byte.
+    pub(super) byte: f64,
+    /// The block's name in formulas, and the block, if it is one.
+    symbol: Option<String>,
+    block: Option<usize>,
 }
 
 impl Legs {
     /// The first block is the sender's and the last one the receiver's, if there are two.
     fn of(graph: &Graph, path: &Path) -> Self {
         let parts = chain(graph, path, &|at| graph.blocks[at].block);
-        let time = |parts: &[Part]| parts.iter().map(|part| part.block.fixed.number()).sum();
-        let symbols = graph.symbols(path);
-        let split = |from: usize, to: usize| Leg {
-            time: time(&parts[from..to]),
-            symbols: symbols.as_ref().map_or_else(Vec::new, |all| all[from..to].to_vec()),
+        let blocks = graph.plain(path);
+        let leg = |(at, part): (usize, &Part)| {
+            let block = blocks.as_ref().map(|blocks| blocks[at]);
+            Leg {
+                time: part.block.fixed.number(),
+                byte: part.block.byte.number(),
+                symbol: block.map(|block| graph.blocks[block].symbol.clone()),
+                block,
+            }
         };
-        let (first, last) = (1.min(parts.len()), parts.len().saturating_sub(1).max(1));
-        let last = last.min(parts.len());
-        Self([split(0, first), split(first, last), split(last, parts.len())])
+        let mut legs: Vec<Leg> = parts.iter().enumerate().map(leg).collect();
+        let receive = if legs.len() > 1 { legs.pop() } else { None };
+        let mut legs = legs.into_iter();
+        Self {
+            send: legs.next().unwrap_or_default(),
+            between: legs.collect(),
+            receive: receive.unwrap_or_default(),
+        }
     }
 }
 
-/// A send or a receive that can begin.
-#[derive(Clone, Debug)]
-struct Ready {
-    at: usize,
-    is_receive: bool,
-    /// When.
-    when: f64,
-    /// What that time is made of.
-    made_of: Small,
+impl<'a> Rows<'a> {
+    pub(super) fn of(graph: &'a Graph, machine: Option<&'a Machine>) -> Self {
+        let mut processes = graph.processes();
+        processes.sort_by_key(|name| (name.parse().unwrap_or(u32::MAX), *name));
+        let index = |name: &str| processes.iter().position(|process| *process == name).unwrap_or(0);
+        let messages = graph.messages.iter();
+        let ends = messages.clone().map(|m| (index(&m.from), index(&m.to))).collect();
+        let legs = messages.map(|message| Legs::of(graph, &message.via)).collect();
+        Self { graph, processes, ends, legs, machine }
+    }
+
+    /// What a message takes at its sender, or at its receiver.
+    pub(super) fn own(&self, message: usize, is_receive: bool) -> &Leg {
+        let legs = &self.legs[message];
+        if is_receive { &legs.receive } else { &legs.send }
+    }
+
+    fn leg(&self, part: TimePart) -> Option<&Leg> {
+        match part {
+            TimePart::Send(message) => Some(self.own(message, false)),
+            TimePart::Receive(message) => Some(self.own(message, true)),
+            TimePart::Link(message, link) => Some(&self.legs[message].between[link]),
+            TimePart::Wake | TimePart::Switch => None,
+        }
+    }
 }
 
-/// When a process is free again, and what that time is made of.
-#[derive(Clone, Debug, Default)]
-struct Free {
-    when: f64,
-    made_of: Small,
+impl Plan for Rows<'_> {
+    type Made = Small;
+
+    fn messages(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn processes(&self) -> usize {
+        self.processes.len()
+    }
+
+    fn ends(&self, message: usize) -> (usize, usize) {
+        self.ends[message]
+    }
+
+    fn after(&self, message: usize) -> &[usize] {
+        &self.graph.messages[message].after
+    }
+
+    fn links(&self, message: usize) -> usize {
+        self.legs[message].between.len()
+    }
+
+    fn block(&self, message: usize, link: usize) -> Option<usize> {
+        self.legs[message].between[link].block
+    }
+
+    fn time(&self, part: TimePart) -> f64 {
+        match (part, self.leg(part), self.machine) {
+            (_, Some(leg), _) => leg.time,
+            (TimePart::Wake, _, Some(machine)) => machine.wake.number(),
+            (_, _, Some(machine)) => machine.switch.number(),
+            _ => 0.0,
+        }
+    }
+
+    fn add(&self, made_of: &mut Small, part: TimePart) {
+        match (part, self.leg(part)) {
+            (_, Some(leg)) => leg.symbol.iter().for_each(|s| made_of.add(format!("a_{s}"))),
+            (TimePart::Wake, None) => made_of.add("w".into()),
+            (_, None) => made_of.add("c".into()),
+        }
+    }
 }
 
 /// The schedule of small messages, and what the time until its end is made of: `None` where a path
-/// is no plain row of independent blocks.
-pub(super) fn small_schedule(graph: &Graph) -> (Timeline, Option<Small>) {
-    let is_plain = graph.messages.iter().all(|message| graph.symbols(&message.via).is_some());
-    let processes = graph.processes();
-    let index = |name: &str| processes.iter().position(|process| *process == name).unwrap_or(0);
-    let mut free = vec![Free::default(); processes.len()];
-    let mut waits: Vec<usize> = graph.messages.iter().map(|message| message.after.len()).collect();
-    let mut ready: Vec<Ready> = (0..waits.len())
-        .filter(|at| waits[*at] == 0)
-        .map(|at| Ready { at, is_receive: false, when: 0.0, made_of: Small::default() })
-        .collect();
-    let (mut bars, mut last) = (Vec::new(), Free::default());
-    // What can begin first begins first; of several the one that is written first.
-    let begins = |event: &Ready, free: &[Free]| {
-        let message = &graph.messages[event.at];
-        let process = index(if event.is_receive { &message.to } else { &message.from });
-        (process, event.when.max(free[process].when))
-    };
-    while let Some(next) = (0..ready.len()).min_by(|l, r| {
-        let order = |at: &usize| (begins(&ready[*at], &free).1, ready[*at].when, ready[*at].at);
-        order(l).partial_cmp(&order(r)).unwrap_or(std::cmp::Ordering::Equal)
-    }) {
-        let event = ready.swap_remove(next);
-        let (process, from) = begins(&event, &free);
-        let message = &graph.messages[event.at];
-        let waited = free[process].when > event.when;
-        let begun = if waited { free[process].made_of.clone() } else { event.made_of.clone() };
-        let Legs([send, between, receive]) = Legs::of(graph, &message.via);
-        let own = if event.is_receive { receive } else { send };
-        let (to, made_of) = own.pass(from, begun);
+/// is no plain row of independent blocks; how many wake-ups and changes of processors it has.
+pub(super) fn small_schedule(rows: &Rows<'_>) -> (Timeline, Option<Small>, (u32, u32)) {
+    let graph = rows.graph;
+    let is_plain = graph.messages.iter().all(|message| graph.plain(&message.via).is_some());
+    let (mut bars, mut wakes, mut switches) = (Vec::new(), 0, 0);
+    let last = schedule(rows, rows.machine, &mut |action| {
+        let (from, to) = rows.ends[action.message];
+        wakes += u32::from(action.has_slept);
+        switches += u32::from(action.is_switch);
+        let is_receive = match action.step {
+            Step::Send => false,
+            Step::Receive => true,
+            Step::Wait => return,
+        };
+        let process = rows.processes[if is_receive { to } else { from }];
         bars.push(Bar {
-            process: processes[process].to_owned(),
-            message: message.name.clone(),
-            is_receive: event.is_receive,
-            from,
-            to,
+            process: process.to_owned(),
+            message: graph.messages[action.message].name.clone(),
+            is_receive,
+            from: action.from,
+            to: action.to,
         });
-        free[process] = Free { when: to, made_of: made_of.clone() };
-        if !event.is_receive {
-            let (when, made_of) = between.pass(to, made_of);
-            ready.push(Ready { is_receive: true, when, made_of, ..event });
-            continue;
-        }
-        if to >= last.when {
-            last = Free { when: to, made_of: made_of.clone() };
-        }
-        for (at, waiting) in graph.messages.iter().enumerate() {
-            if waiting.after.contains(&event.at) {
-                waits[at] -= 1;
-                if waits[at] == 0 {
-                    let made_of = made_of.clone();
-                    ready.push(Ready { at, is_receive: false, when: to, made_of });
-                }
-            }
-        }
-    }
-    (Timeline { bars }, is_plain.then_some(last.made_of))
-}
-
-impl Leg {
-    /// When a message is through, and what that time is made of.
-    fn pass(&self, from: f64, made_of: Small) -> (f64, Small) {
-        let made_of = self.symbols.iter().fold(made_of, |made_of, symbol| made_of.and(symbol));
-        (from + self.time, made_of)
-    }
+    });
+    (Timeline { bars }, is_plain.then_some(last.made_of), (wakes, switches))
 }

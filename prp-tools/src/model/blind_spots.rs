@@ -19,12 +19,16 @@ fn own(model: Model) -> &'static str {
         Model::LogP => "sizes: all messages are of one, and small",
         Model::LogGp => "what a byte costs the processors, and a rendezvous",
         Model::Blocks => "nodes that differ, and messages that do not begin together",
+        Model::Shared => {
+            "programs beside the pattern, and processes that poll or compute meanwhile"
+        }
     }
 }
 
 /// All of it.
 pub(super) fn spots(model: Model) -> Vec<String> {
-    let contention = if model == Model::Blocks { &ALWAYS[1..] } else { &ALWAYS[..] };
+    let sees_contention = matches!(model, Model::Blocks | Model::Shared);
+    let contention = if sees_contention { &ALWAYS[1..] } else { &ALWAYS[..] };
     contention.iter().map(|&spot| spot.to_owned()).chain([own(model).to_owned()]).collect()
 }
 

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+pub(super) use collectives::kind;
+
 use super::fitting::{Name, Resampling};
 use super::input::MeasurementArgs;
 use crate::argument::input_file;
@@ -18,7 +20,8 @@ use crate::exit::Failure;
 /// Each model is fitted to one half of the sizes, every other one, and predicts the rest. With
 /// --graph the graph predicts all of them. With --collectives the measurements are of pairs of
 /// processes (the column pairs): workstation and network are fitted to those, and predict the
-/// patterns in that file.
+/// patterns in that file. With --processors the model of processes that share those is fitted too,
+/// to all of the measurements, which may be of several patterns.
 #[derive(Debug, Args)]
 #[command(after_help = crate::exit::help("\
   prp model compare sweep.json                  each model against the sizes it has not seen

@@ -64,7 +64,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         None => ranked(&samples, args.resampling)?.swap_remove(0),
     };
     let text = match args.form {
-        Form { simgrid: true, .. } => simgrid(&fit, args.nodes),
+        Form { simgrid: true, .. } => simgrid(&fit, args.nodes, args.input.processors.unwrap_or(1)),
         Form { loggopsim: true, .. } => loggopsim(&fit),
         Form { latex: true, .. } => latex(&fit),
         Form { python: _, .. } => python(&fit),

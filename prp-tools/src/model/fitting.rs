@@ -24,6 +24,8 @@ pub(super) enum Name {
     Loggp,
     /// Workstation and network as hyperbolic blocks, from pairs that send at the same time
     Blocks,
+    /// Patterns of processes that share processors
+    Shared,
 }
 
 impl From<Name> for Model {
@@ -36,6 +38,7 @@ impl From<Name> for Model {
             Name::Logp => Self::LogP,
             Name::Loggp => Self::LogGp,
             Name::Blocks => Self::Blocks,
+            Name::Shared => Self::Shared,
         }
     }
 }
@@ -87,14 +90,17 @@ pub(super) fn fitted(
         .map_err(|why| Failure::new(Code::Failed, format!("{}: {why}", model.name())))
 }
 
-/// The models that measurements may tell something of: of those of pairs only one, and no other of
-/// those.
+/// The models that measurements may tell something of: of those of pairs and patterns only one,
+/// and no other of those.
 pub(super) fn suited(samples: &[Sample]) -> Vec<Model> {
+    if samples.iter().any(|sample| sample.played.is_some()) {
+        return vec![Model::Shared];
+    }
     if samples.iter().any(|sample| sample.pairs > 1) {
         return vec![Model::Blocks];
     }
-    let all = Model::ALL.into_iter().filter(|model| !matches!(model, Model::Blocks | Model::LogP));
-    all.collect()
+    let is_suited = |model: &Model| !matches!(model, Model::Blocks | Model::LogP | Model::Shared);
+    Model::ALL.into_iter().filter(is_suited).collect()
 }
 
 /// All of them that can be fitted, the one that predicts best first: that with the least AIC.

@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use prp_model::fit::Sample;
+use prp_model::fit::{Played, Sample};
 use prp_model::unit::Hops;
 use prp_node::printable_path;
 
 use super::live::{self, LiveArgs};
 use super::read::{self, Format};
-use crate::argument::{any, input_file};
+use crate::argument::{any, input_file, number};
 use crate::exit::{Code, Failure};
+
+/// More processors than this no node has.
+const MOST_PROCESSORS: u64 = 65_536;
 
 /// Measurements to fit models to.
 #[derive(Clone, Debug, Args)]
@@ -41,8 +44,18 @@ pub(super) struct MeasurementArgs {
     #[arg(long, value_name = "BYTES", value_parser = any::<u64>)]
     min_bytes: Option<u64>,
 
+    /// Processors of a node: that whose processes played the patterns of a file, those of a
+    /// graph, or the hosts of a platform
+    #[arg(long, value_name = "N", value_parser = processors())]
+    pub(super) processors: Option<u32>,
+
     #[command(flatten)]
     live: LiveArgs,
+}
+
+/// Takes a number of processors.
+fn processors() -> impl Fn(&str) -> Result<u32, String> + Clone {
+    number(1..=MOST_PROCESSORS)
 }
 
 impl MeasurementArgs {
@@ -52,7 +65,13 @@ impl MeasurementArgs {
         for text in self.texts()? {
             all.extend(text.samples(self.format, &self.transport)?);
         }
-        Ok(self.kept(all))
+        let all = self.kept(all);
+        if self.processors.is_none() && all.iter().any(|sample| sample.played.is_some()) {
+            let text = "how many processors the processes of the patterns shared is not said: \
+                        --processors N";
+            return Err(Failure::new(Code::Usage, text));
+        }
+        Ok(all)
     }
 
     /// The graph, where the file is one.
@@ -95,6 +114,11 @@ impl MeasurementArgs {
         let to = self.max_bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
         let mut kept = samples;
         kept.retain(|sample| (from..=to).contains(&sample.size.number()));
+        if let Some(processors) = self.processors {
+            for sample in &mut kept {
+                sample.played = sample.played.map(|played| Played { processors, ..played });
+            }
+        }
         if let Some(hops) = self.hops {
             for sample in &mut kept {
                 sample.hops = sample.hops.or_else(|| Some(Hops::new(f64::from(hops))));

@@ -313,6 +313,7 @@ fn of_models(printed: &mut Printed) {
     run("model compare", &[&sizes, Path::new("--graph"), &graph], &[]);
     run("model predict", &[&sizes], &["--model", "linear", "--size", "64", "--resamples", "0"]);
     run("model predict", &[&graph], &["--size", "64"]);
+    run("model predict", &[&graph], &["--size", "64", "--processors", "1"]);
     run("model reduce", &[&graph], &[]);
     let gains: [&[&str]; 3] = [
         &["--software", "5", "--hardware", "5"],

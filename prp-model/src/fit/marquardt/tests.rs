@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use rmpfit::{MPFitter, MPResult};
 
 use super::*;
+use crate::fit::algebra::{first, vector};
 
 /// Points of a curve, for both of the programs.
 struct Points<F> {
@@ -55,8 +56,8 @@ fn least_squares__finds_the_certified_values_of_misra1a() {
     ];
     let curve = |b: &[f64], x: f64| b[0] * (1.0 - (-b[1] * x).exp());
     let points = Points { error: vec![1.0; x.len()], x, y, curve };
-    let mask = [true, true, false, false, false];
-    let found = least_squares(&points, [500.0, 0.0001, 0.0, 0.0, 0.0], &mask);
+    let mask = first(2);
+    let found = least_squares(&points, vector([500.0, 0.0001]), &mask);
     assert!((found[0] / 2.389_421_291_8e2 - 1.0).abs() < 1e-7, "{found:?}");
     assert!((found[1] / 5.501_564_318_1e-4 - 1.0).abs() < 1e-7, "{found:?}");
     assert!((cost_at(&points, &found) / 1.245_513_889_4e-1 - 1.0).abs() < 1e-8);
@@ -66,8 +67,7 @@ fn least_squares__finds_the_certified_values_of_misra1a() {
 fn least_squares__a_parameter_that_wants_to_be_negative_is_0() {
     let (x, y) = (vec![1.0, 2.0, 3.0], vec![0.5, 1.6, 2.7]);
     let points = Points { x, y, error: vec![1.0; 3], curve: |b: &[f64], x: f64| b[0] + b[1] * x };
-    let found =
-        least_squares(&points, [1.0, 1.0, 0.0, 0.0, 0.0], &[true, true, false, false, false]);
+    let found = least_squares(&points, vector([1.0, 1.0]), &first(2));
     // Without an intercept: sum xy / sum xx.
     assert!(found[0] == 0.0 && (found[1] - 11.8 / 14.0).abs() < 1e-9, "{found:?}");
 }
@@ -84,7 +84,7 @@ proptest! {
             x.iter().zip(&noise).map(|(x, e)| curve(&[a, b], *x) * (1.0 + e)).collect();
         let mut points = Points { x, error: y.clone(), y, curve };
         let start = [2.0 * a, 0.5 * b];
-        let ours = least_squares(&points, [start[0], start[1], 0.0, 0.0, 0.0], &[true, true, false, false, false]);
+        let ours = least_squares(&points, vector([start[0], start[1]]), &first(2));
         let mut theirs = start;
         prop_assert!(points.mpfit(&mut theirs).is_ok());
         prop_assert!((ours[0] / theirs[0] - 1.0).abs() < 1e-5, "{ours:?} {theirs:?}");

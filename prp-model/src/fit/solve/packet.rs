@@ -1,7 +1,7 @@
 //! Least squares of a cost for each packet and one for each byte, over many sizes of packets.
 
 use super::not_negative;
-use crate::fit::algebra::{Symmetric, Vector, WIDTH, dot};
+use crate::fit::algebra::{Symmetric, Vector, WIDTH, dot, vector};
 use crate::fit::design::Sums;
 use crate::fit::family::HOPS;
 use crate::fit::sample::Setting;
@@ -79,7 +79,7 @@ impl PacketEquations {
         normal.set(0, HOPS, self.ch);
         normal.set(1, HOPS, xh);
         normal.set(HOPS, HOPS, hh);
-        let right = [self.c, self.x, 0.0, 0.0, h];
+        let right = vector([self.c, self.x, 0.0, 0.0, h]);
         let mask = std::array::from_fn(|at| at < 2 || at == HOPS);
         let theta = not_negative(&normal, &right, &[0.0; WIDTH], &mask);
         (theta, self.squares - dot(&theta, &right))
@@ -92,14 +92,14 @@ impl PacketEquations {
         if determinant > SAME * cc * xx {
             let (a, m) = ((c * xx - x * cx) / determinant, (x * cc - c * cx) / determinant);
             if a >= 0.0 && m >= 0.0 {
-                return ([a, m, 0.0, 0.0, 0.0], squares - a * c - m * x);
+                return (vector([a, m]), squares - a * c - m * x);
             }
         }
         // One of them alone: the one that explains more.
         if c * c * xx >= x * x * cc {
-            ([c / cc, 0.0, 0.0, 0.0, 0.0], squares - c * c / cc)
+            (vector([c / cc]), squares - c * c / cc)
         } else {
-            ([0.0, x / xx, 0.0, 0.0, 0.0], squares - x * x / xx)
+            (vector([0.0, x / xx]), squares - x * x / xx)
         }
     }
 }

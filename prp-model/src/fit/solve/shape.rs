@@ -2,7 +2,7 @@
 
 use super::Solver;
 use super::packet::PacketSums;
-use crate::fit::algebra::{Symmetric, Vector, WIDTH, dot};
+use crate::fit::algebra::{Symmetric, Vector, dot, first, vector};
 use crate::fit::design::Sums;
 use crate::fit::family::{HOPS, Model};
 use crate::fit::line::Line;
@@ -199,12 +199,12 @@ fn two_pieces(solver: &Solver, sums: &[Sums], knots: &[(f64, Vec<usize>)], best:
         let right = total.with(&left, -1.0);
         let free =
             if solver.mask[HOPS] { with_routers(&left, &right) } else { free(&left, &right) };
-        let Some(([low, flat, high, steep, router], cost)) = free else { continue };
+        let Some(([low, flat, high, steep, router, ..], cost)) = free else { continue };
         let size = (low - high) / (steep - flat);
         let fits = size > knots[at].0 && size < knots[at + 1].0;
         let allowed = !solver.bounded || flat >= 0.0 && high >= 0.0 && router >= 0.0;
         if fits && steep > flat && allowed {
-            let theta = [high, flat, steep - flat, size, router];
+            let theta = vector([high, flat, steep - flat, size, router]);
             let shape = Shape { size, low: size, high: size };
             best.take(Best { theta, shape, cost });
         }
@@ -216,7 +216,7 @@ fn two_pieces(solver: &Solver, sums: &[Sums], knots: &[(f64, Vec<usize>)], best:
 fn free(left: &Line, right: &Line) -> Option<(Vector, f64)> {
     let (low, flat, below) = left.fit()?;
     let (high, steep, above) = right.fit()?;
-    Some(([low, flat, high, steep, 0.0], below + above))
+    Some((vector([low, flat, high, steep]), below + above))
 }
 
 /// The same with a delay of routers that both have.
@@ -232,8 +232,8 @@ fn with_routers(left: &Line, right: &Line) -> Option<(Vector, f64)> {
     }
     normal.set(HOPS, HOPS, left.hops[2] + right.hops[2]);
     let ([y, xy], [z, xz]) = (left.right, right.right);
-    let side = [y, xy, z, xz, left.hops[3] + right.hops[3]];
-    let theta = normal.inverse(&[true; WIDTH])?.times(&side);
+    let side = vector([y, xy, z, xz, left.hops[3] + right.hops[3]]);
+    let theta = normal.inverse(&first(HOPS + 1))?.times(&side);
     Some((theta, left.squares + right.squares - dot(&theta, &side)))
 }
 
@@ -256,11 +256,11 @@ fn meet_at(solver: &Solver, size: f64, left: &Line, total: &Line) -> (Vector, f6
     set(1, HOPS, xh);
     set(2, HOPS, left.hops[0] * size + right.hops[1]);
     set(HOPS, HOPS, hh);
-    let side = [total.right[0], total.right[1], third, 0.0, th];
+    let side = vector([total.right[0], total.right[1], third, 0.0, th]);
     let mut mask = solver.mask;
     mask[3] = false;
-    let theta = solver.solution(&normal, &side, &[0.0, 0.0, 0.0, size, 0.0], &mask);
-    let linear = [theta[0], theta[1], theta[2], 0.0, theta[4]];
+    let theta = solver.solution(&normal, &side, &vector([0.0, 0.0, 0.0, size]), &mask);
+    let linear = vector([theta[0], theta[1], theta[2], 0.0, theta[HOPS]]);
     let explained = dot(&linear, &side);
     // Of a solution with the bounds in force: squares less what it explains, which is no
     // projection.

@@ -66,7 +66,7 @@ fn solve__keeps_the_bounds() {
     assert!((found[0] - mean).abs() < 1e-12);
     // Without bounds it is the line.
     let mut two = solver.unbounded();
-    two.mask = [true, true, false, false, false];
+    two.mask = crate::fit::algebra::first(2);
     let free = two.solve(&sums(&two, falling), &[0.0; WIDTH]);
     assert!((free[1] + 1.0).abs() < 1e-9, "{free:?}");
 }

@@ -38,6 +38,7 @@ pub(in crate::fit) fn sample(at: &Setting, time: f64) -> Sample {
         hops: Some(at.hops),
         messages: at.messages,
         pairs: at.pairs,
+        played: at.played,
         kind: at.kind,
         round: None,
         time: Seconds::new(time),

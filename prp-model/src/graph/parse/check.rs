@@ -2,10 +2,11 @@
 
 use toml::Spanned;
 
-use super::schema::{BlockTable, File, MessageTable, Network, PathPart, Pattern};
+use super::schema::{BlockTable, File, MachineTable, MessageTable, Network, PathPart, Pattern};
 use super::{GraphError, line_of};
 use crate::graph::algebra;
 use crate::graph::definition::{self, Graph, Node, Path};
+use crate::graph::machine::Machine;
 use crate::graph::pattern::{self, PatternKind};
 use crate::unit::{Seconds, SecondsPerByte};
 
@@ -24,7 +25,8 @@ impl Checker<'_> {
                 let fix = "remove the messages or the pattern";
                 return self.wrong(message, "a pattern has its messages already", fix);
             }
-            return self.pattern(file, pattern);
+            let machine = self.machine(&file.machine)?;
+            return Ok(Graph { machine, ..self.pattern(file, pattern)? });
         }
         let blocks = self.blocks(&file.block)?;
         if file.message.is_empty() {
@@ -37,7 +39,31 @@ impl Checker<'_> {
             messages.push(self.message(message.as_ref(), &blocks, &messages)?);
         }
         let ordered = file.ordered || messages.iter().any(|message| !message.after.is_empty());
-        Ok(Graph { blocks, messages, primitive: file.primitive, ordered })
+        let machine = self.machine(&file.machine)?;
+        Ok(Graph { blocks, messages, primitive: file.primitive, ordered, machine })
+    }
+
+    /// Nodes, of whose processors nothing is said.
+    fn machine(&self, table: &MachineTable) -> Result<Machine, GraphError> {
+        let processes = table.processes.as_ref();
+        if let Some(none) = processes.filter(|processes| *processes.get_ref() == 0) {
+            return self.wrong(none, "nodes without processes", "1 or more, or leave it out");
+        }
+        let time = |name: &str, value: &Option<Spanned<f64>>| match value {
+            Some(value) if !(*value.get_ref() >= 0.0 && value.get_ref().is_finite()) => {
+                let what = format!("{name} = {} is no time", value.get_ref());
+                self.wrong(value, what, "seconds, from 0 on")
+            }
+            Some(value) => Ok(Seconds::new(*value.get_ref())),
+            None => Ok(Seconds::new(0.0)),
+        };
+        Ok(Machine {
+            processes: processes.map(|processes| *processes.get_ref()),
+            spin: time("spin", &table.spin)?,
+            wake: time("wake", &table.wake)?,
+            switch: time("switch", &table.switch)?,
+            ..Machine::new(1)
+        })
     }
 
     fn wrong<T, U>(

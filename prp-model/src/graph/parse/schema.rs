@@ -17,6 +17,18 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) message: Vec<Spanned<MessageTable>>,
     pub(super) pattern: Option<Spanned<Pattern>>,
+    #[serde(default)]
+    pub(super) machine: MachineTable,
+}
+
+/// Nodes with processors that processes share.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MachineTable {
+    pub(super) processes: Option<Spanned<u32>>,
+    pub(super) spin: Option<Spanned<f64>>,
+    pub(super) wake: Option<Spanned<f64>>,
+    pub(super) switch: Option<Spanned<f64>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -52,6 +52,19 @@ fn parse__messages_with_an_order_are_the_pattern() {
     assert_ne!(written.whole, NOTHING);
 }
 
+#[test]
+fn parse__a_machine_s_times() {
+    let machine = "[machine]\nprocesses = 3\nspin = 1e-6\nwake = 2e-6\nswitch = 3e-6\n";
+    let text = format!("{BLOCKS}[pattern]\nkind = \"pairs\"\nprocesses = 4\n{machine}");
+    let machine = Graph::parse(&text).expect("a graph").machine(2);
+    assert_eq!((machine.processors, machine.processes), (2, Some(3)));
+    let times = [machine.spin, machine.wake, machine.switch].map(crate::unit::Seconds::number);
+    assert_eq!(times, [1e-6, 2e-6, 3e-6]);
+    let without = format!("{BLOCKS}[pattern]\nkind = \"pairs\"\nprocesses = 4\n");
+    let machine = Graph::parse(&without).expect("a graph").machine(2);
+    assert_eq!(machine, crate::graph::Machine::new(2));
+}
+
 /// Each mistake: its line, and words of what is wrong and of the fix.
 #[test]
 fn parse__mistakes_have_their_line_and_fix() {
@@ -110,6 +123,10 @@ fn parse__mistakes_have_their_line_and_fix() {
             "W and C",
         ),
         (pattern(&format!("kind = \"pairs\"\nprocesses = 4\n{one}")), 13, "already", "remove"),
+        (with(&format!("{one}[machine]\nwake = -1.0")), 16, "wake = -1", "from 0 on"),
+        (with(&format!("{one}[machine]\nspin = inf")), 16, "spin = inf", "from 0 on"),
+        (with(&format!("{one}[machine]\nprocesses = 0")), 16, "without processes", "leave it out"),
+        (with(&format!("{one}[machine]\ncores = 2")), 16, "unknown field", "docs/models.md"),
     ];
     for (text, line, what, fix) in mistakes {
         let error = Graph::parse(&text).map(|_| ()).expect_err(&text);

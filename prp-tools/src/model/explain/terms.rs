@@ -62,7 +62,7 @@ pub(super) fn of(fit: &Fit, at: &Setting) -> Vec<Term> {
                 term("its bytes ((n - 1) G)", bytes, TermKind::Byte),
             ]
         }
-        Model::Blocks => {
+        Model::Blocks | Model::Shared => {
             let bytes = value("b").max(value("b_c")) * x;
             vec![
                 term("start of a message", total - bytes, TermKind::Message),

@@ -1,9 +1,11 @@
 //! A header that names the columns, and one measurement a line.
 
-use prp_model::fit::{Sample, TimeKind};
+use prp_model::fit::{Played, Sample, TimeKind};
+use prp_model::graph::PatternKind;
 use prp_model::unit::{Bytes, Hops, Seconds};
 
 use super::ReadError;
+use crate::model::compare::kind;
 
 /// A column.
 #[derive(Copy, Clone, Debug, Eq, PartialEq)]
@@ -15,9 +17,14 @@ enum CsvColumn {
     Pairs,
     Kind,
     Round,
+    Pattern,
+    Processes,
 }
 
-const COLUMNS: &str = "bytes, seconds, hops, messages, pairs, kind, round";
+/// More processes than this are scheduled for longer than anyone waits.
+const MOST_PROCESSES: u32 = 4096;
+
+const COLUMNS: &str = "bytes, seconds, hops, messages, pairs, kind, round, pattern, processes";
 
 pub(super) fn samples(text: &str) -> Result<Vec<Sample>, ReadError> {
     let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
@@ -36,6 +43,8 @@ fn columns(at: usize, header: &str) -> Result<Vec<CsvColumn>, ReadError> {
         "pairs" => Ok(CsvColumn::Pairs),
         "kind" => Ok(CsvColumn::Kind),
         "round" => Ok(CsvColumn::Round),
+        "pattern" => Ok(CsvColumn::Pattern),
+        "processes" => Ok(CsvColumn::Processes),
         other => Err(ReadError::at(at, format!("no column {other:?}: there are {COLUMNS}"))),
     };
     let columns: Vec<CsvColumn> = header.split(',').map(column).collect::<Result<_, _>>()?;
@@ -43,6 +52,9 @@ fn columns(at: usize, header: &str) -> Result<Vec<CsvColumn>, ReadError> {
         if !columns.contains(&needed) {
             return Err(ReadError::at(at, "the header needs bytes and seconds"));
         }
+    }
+    if columns.contains(&CsvColumn::Pattern) != columns.contains(&CsvColumn::Processes) {
+        return Err(ReadError::at(at, "pattern and processes belong together"));
     }
     Ok(columns)
 }
@@ -60,6 +72,7 @@ fn sample(at: usize, line: &str, columns: &[CsvColumn]) -> Result<Sample, ReadEr
     };
     let count = |cell: &str, what: &str| cell.parse::<u32>().map_err(|_| no(cell, what));
     let mut sample = Sample::one_way(Bytes::new(0.0), Seconds::new(0.0));
+    let (mut pattern, mut processes) = (None, 0);
     for (column, cell) in columns.iter().zip(cells) {
         match column {
             CsvColumn::Bytes => sample.size = Bytes::new(number(cell, "size in bytes")?),
@@ -68,6 +81,10 @@ fn sample(at: usize, line: &str, columns: &[CsvColumn]) -> Result<Sample, ReadEr
             CsvColumn::Messages => sample.messages = count(cell, "number of messages")?,
             CsvColumn::Pairs => sample.pairs = count(cell, "number of pairs")?,
             CsvColumn::Round => sample.round = Some(count(cell, "number of a round")?),
+            CsvColumn::Pattern => {
+                pattern = Some(kind(cell).ok_or_else(|| no(cell, "pattern"))?);
+            }
+            CsvColumn::Processes => processes = count(cell, "number of processes")?,
             CsvColumn::Kind => {
                 sample.kind = match cell {
                     "one-way" => TimeKind::OneWay,
@@ -79,6 +96,17 @@ fn sample(at: usize, line: &str, columns: &[CsvColumn]) -> Result<Sample, ReadEr
     }
     if sample.time.number() <= 0.0 {
         return Err(ReadError::at(at, "a time of 0 s"));
+    }
+    if let Some(kind) = pattern {
+        if !(kind.suits(processes) && processes <= MOST_PROCESSES) {
+            let what = format!("there is no such pattern among {processes} processes");
+            return Err(ReadError::at(at, what));
+        }
+        // Of the processors the caller knows.
+        sample.played = Some(Played { kind, processes, processors: 0 });
+        if kind == PatternKind::Pairs {
+            sample.pairs = processes / 2;
+        }
     }
     Ok(sample)
 }
