@@ -37,6 +37,7 @@ prp_tests::main! {
         epoll__has_a_socket_before_it_connects,
         epoll__is_inherited_with_a_socket_in_it,
         fall_back__is_counted_and_can_be_forbidden,
+        flow__has_all_bytes_on_a_link_that_loses_frames,
         flow__stops_where_a_program_does_not_read,
         holder__is_asked_to_end,
         holder__without_descriptors_resets_connections,
@@ -54,6 +55,7 @@ prp_tests::main! {
 }
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// Bytes that most clients send, and those that come back.
 const SIZE: u64 = 300_000;
@@ -261,6 +263,12 @@ fn accept__has_connections_in_their_order() {
     let pair = Topology::pair();
     let _server = run(pair.node(2)).serve("serve_ordered", 7048);
     run(pair.node(1)).call("call_ordered", "198.18.0.2", 7048);
+}
+
+fn flow__has_all_bytes_on_a_link_that_loses_frames() {
+    let faulty = Topology::faulty(WIRE, ["--loss", "1%"]);
+    let _server = run(faulty.node(2)).serve("serve_forking", 7036);
+    run(faulty.node(1)).call("call_echo", "198.18.0.2", 7036);
 }
 
 fn flow__stops_where_a_program_does_not_read() {
