@@ -43,6 +43,7 @@ prp_tests::main! {
         holder__without_descriptors_resets_connections,
         holder__is_killed,
         key__is_that_of_the_holder,
+        listen__without_descriptors_says_so,
         listener__ends_with_its_last_socket,
         listener__follows_one_of_an_older_run,
         listener__serves_both_or_one_of_them,
@@ -232,6 +233,14 @@ fn accept__without_descriptors_leaves_the_connection() {
     assert_eq!(run(pair.node(1)).call("call_once", "198.18.0.2", 7032), "once\n");
 }
 
+fn listen__without_descriptors_says_so() {
+    let pair = Topology::pair();
+    assert_eq!(run(pair.node(1)).call_program(&[python(), PEER, "serve_full", "7037"]), FULL);
+}
+
+/// What `listen` and `connect` say.
+const FULL: &str = "EMFILE\nEMFILE\n";
+
 /// A holder with few descriptors passes a connection on or resets it, and has no peer take that for
 /// an end in order.
 fn holder__without_descriptors_resets_connections() {
@@ -245,8 +254,10 @@ fn holder__without_descriptors_resets_connections() {
         // Python says what it lacks.
         command.stderr(Stdio::null());
         let mut server = Server::start(command);
-        // With fewer the holder has none to listen with.
-        if !server.line().starts_with("listening") {
+        let line = server.line();
+        if !line.starts_with("listening") {
+            // The holder has none to listen with; or Python has none to start with.
+            assert!(["EMFILE", ""].contains(&line.trim()), "{limit} descriptors: {line}");
             continue;
         }
         let printed = run(pair.node(1)).call("call_greeting", "198.18.0.2", port);
