@@ -175,7 +175,7 @@ impl Service {
             Path::new("/").join(place)
         };
         let within = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
-        let hosts = options.hosts.as_deref().unwrap_or(Path::new("/etc/prphosts"));
+        let hosts = options.hosts.as_deref().unwrap_or_else(|| Path::new("/etc/prphosts"));
         // It may be written after this.
         let hosts = hosts::load(&within(hosts)).ok();
         let sends_frames = hosts.is_none_or(|file| {

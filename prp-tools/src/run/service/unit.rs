@@ -154,7 +154,7 @@ impl Unit {
         let Some((name, file)) = find(root, name)? else {
             let text = format!(
                 "no unit {name} in {}; `systemctl list-unit-files --type=service` has all names",
-                printable_path(&root.join(UNITS))
+                printable_path(root.join(UNITS))
             );
             return Err(Failure::new(Code::Failed, text));
         };
