@@ -82,8 +82,8 @@ cores='${CORES[1]}'
 case \$node in *[02468]) cores='${CORES[2]}' ;; esac
 $on_node unshare -u sh -c "hostname node\$node; export RANK_HOSTS=\\"\\\$PRP_HOSTS\\"; \$*"
 TEXT
-    # rank [--prp] PROGRAM...: a rank of MPICH 3 with variables that set its own address, and that no
-    # rank is on the same machine; over PRP, or over TCP.
+    # rank [--prp] PROGRAM...: a rank of MPICH 3 with variables that set its own address, and that
+    # no rank is on the same machine; over PRP, or over TCP.
     cat >"$DIR/rank" <<TEXT
 #!/bin/sh
 for address in \$(hostname -I); do case \$address in 10.99.0.*) break ;; esac; done
