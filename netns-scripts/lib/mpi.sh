@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # MPI programs on the nodes of a topology: over PRP by prp-mpirun, over TCP by MPICH and Open MPI
-# where those can be installed, and by an MPICH with the preload library before it over PRP. A
-# script that sources this has $here, $INSTANCE and a scratch folder $DIR.
+# where those can be installed, and by an MPICH under `prp run` over PRP. A script that sources this
+# has $here, $INSTANCE and a scratch folder $DIR.
 
 # Each node has its own processors: the scheduler's placement of communicating ranks changes from
 # one second to the next.
@@ -25,7 +25,7 @@ prepare_mpi() {
     local target package
     local -a packages=()
     require_rust
-    for package in prp-mpi-abi prp-mpi-early prp-mpirun prp-preload "$@"; do packages+=(--package "$package"); done
+    for package in prp-mpi-abi prp-mpi-early prp-mpirun prp-tools prp-run-preload "$@"; do packages+=(--package "$package"); done
     # shellcheck disable=SC2154 # the script that sources this has it
     (cd "$here/.." && cargo build --release --quiet "${packages[@]}") || die "the build failed: see above"
     target=$(cd "$here/.." && cargo metadata --format-version 1 --no-deps --quiet |
@@ -82,19 +82,16 @@ cores='${CORES[1]}'
 case \$node in *[02468]) cores='${CORES[2]}' ;; esac
 $on_node unshare -u sh -c "hostname node\$node; export RANK_HOSTS=\\"\\\$PRP_HOSTS\\"; \$*"
 TEXT
-    # rank [preload=FILE] PROGRAM...: a rank of MPICH 3 with variables that set its own address, and
-    # that no rank is on the same machine.
+    # rank [--prp] PROGRAM...: a rank of MPICH 3 with variables that set its own address, and that
+    # no rank is on the same machine; over PRP, or over TCP.
     cat >"$DIR/rank" <<TEXT
 #!/bin/sh
 for address in \$(hostname -I); do case \$address in 10.99.0.*) break ;; esac; done
 export MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH3_INTERFACE_HOSTNAME="\$address" PRP_HOSTS="\${RANK_HOSTS:-\$PRP_HOSTS}"
-case \$1 in preload=*)
-    export PRP_PRELOAD_NETWORK=10.99.0.0/24 PRP_PRELOAD_REPORT="$DIR/preload"
-    export LD_PRELOAD="\${1#preload=}"
-    shift
-    ;;
-esac
-exec "\$@"
+[ "\$1" = --prp ] || exec "\$@"
+shift
+export PRP_RUN_REPORT="$DIR/report"
+exec "$BIN/prp" run --require --network 10.99.0.0/24 -- "\$@"
 TEXT
     chmod +x "$DIR/launch" "$DIR/ssh" "$DIR/rank"
 }
@@ -182,14 +179,17 @@ run_mpich3() {
     run_hydra3 "$@"
 }
 
-# The same over PRP. It fails unless each rank has sent bytes over PRP, by its counters.
+# The same over PRP. It fails unless each rank has had bytes over PRP, by its line of the report,
+# which comes when the rank has ended.
 run_mpich_prp() {
-    local ranks=$1 nodes=$2
+    local ranks=$1 nodes=$2 tries
     shift 2
-    : >"$DIR/preload"
-    run_hydra3 "$ranks" "$nodes" "preload=$BIN/libprp_preload.so" "$@" || return
-    if (($(grep -c 'bytes_sent [1-9]' "$DIR/preload" || true) < ranks)); then
-        echo "not every rank has sent over PRP: $(cat "$DIR/preload" 2>&1)" >&2
-        return 1
-    fi
+    : >"$DIR/report"
+    run_hydra3 "$ranks" "$nodes" --prp "$@" || return
+    for ((tries = 0; tries < 100; tries++)); do
+        (($(grep -c '"bytes_prp":[1-9]' "$DIR/report" || true) < ranks)) || return 0
+        sleep 0.05
+    done
+    echo "not every rank has sent over PRP: $(cat "$DIR/report" 2>&1)" >&2
+    return 1
 }

@@ -6,7 +6,8 @@
 use std::io;
 use std::net::IpAddr;
 
-use prp_node::{Explanation, HostsFile};
+use prp_node::limits::MORE_DESCRIPTORS;
+use prp_node::{Explanation, HostsFile, reworded};
 use prp_proto::addr::{MacAddr, NodeId};
 use prp_proto::hosts::{Entry, HopTarget, Hosts, interface_name};
 
@@ -61,6 +62,9 @@ fn explain_listing(error: &io::Error) -> io::Error {
     let cause = format!(
         "the network interfaces of this machine cannot be listed: a netlink socket: {error}"
     );
+    if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+        return reworded(error, format!("{cause}; {MORE_DESCRIPTORS}"));
+    }
     let fix = "allow AF_NETLINK (RestrictAddressFamilies= of a systemd unit)";
     Explanation { cause, fix: Some(fix.into()), ..Explanation::default() }.into_error(error.kind())
 }
@@ -75,14 +79,16 @@ impl From<DeviceState> for Interface {
 /// What the kernel says to opening a packet socket on the device `name`, with what is missing and
 /// the fix where the kernel only says no.
 pub fn explain_open(error: &io::Error, name: &str) -> io::Error {
-    let message = match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => format!(
-            "{name}: a packet socket needs CAP_NET_RAW: run as root, give the program the \
-             capability (setcap cap_net_raw+ep PROGRAM), or use a user namespace"
-        ),
-        _ => format!("{name}: opening a packet socket: {error}"),
-    };
-    io::Error::new(error.kind(), message)
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => {
+            let message = format!(
+                "{name}: a packet socket needs CAP_NET_RAW: run as root, give the program the \
+                 capability (setcap cap_net_raw+ep PROGRAM), or use a user namespace"
+            );
+            io::Error::new(error.kind(), message)
+        }
+        _ => reworded(error, format!("{name}: opening a packet socket: {error}")),
+    }
 }
 
 /// The node that this machine is by `file`: `wanted` if given, else the one that has the address of

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_node::fork::CloseOnFork;
+use prp_node::reworded;
 use prp_proto::addr::{LinkAddr, NodeId};
 use prp_proto::device::Capabilities;
 
@@ -113,7 +114,7 @@ impl UnixDevice {
                 ErrorKind::PermissionDenied => "; this user may not make a socket there",
                 _ => "",
             };
-            io::Error::new(e.kind(), format!("unix:{}: {e}{fix}", folder.display()))
+            reworded(&e, format!("unix:{}: {e}{fix}", folder.display()))
         };
         let (socket, name, process) = bind(folder, node).map_err(explained)?;
         let [a, b] = node.number().to_be_bytes();

@@ -27,6 +27,7 @@ pub use self::probe::{Addressee, OwnerProbe, UdpOwners};
 pub use self::router_name::RouterUdpName;
 use crate::fork::CloseOnFork;
 use crate::limits::MORE_DESCRIPTORS;
+use crate::worded::reworded;
 
 /// How long a process takes to let go of a block of ports that it cannot have: some system calls.
 const LETTING_GO: Duration = Duration::from_millis(1);
@@ -62,7 +63,7 @@ fn explain(error: &io::Error) -> io::Error {
         Some(libc::EMFILE | libc::ENFILE) => format!("; {MORE_DESCRIPTORS}"),
         _ => String::new(),
     };
-    io::Error::new(error.kind(), format!("{what}: {error}{fix}"))
+    reworded(error, format!("{what}: {error}{fix}"))
 }
 
 /// Whether no socket has the abstract name `name`, as seen from the network namespace of `socket`.

@@ -49,6 +49,7 @@ pub mod signals;
 pub mod status;
 mod sys;
 mod trust;
+mod worded;
 
 pub use sys::fork;
 
@@ -62,3 +63,4 @@ pub use registry::{DownHop, DownHops, Ledger, LedgerReader};
 pub use run_dir::{RunDir, Service, ServiceListener};
 pub use status::StatusPage;
 pub use trust::is_trusted;
+pub use worded::{reworded, worded};

@@ -5,7 +5,6 @@
 //! socket. Where there is more to say, such as which address does not answer, an error is a
 //! sentence, and the code is its source.
 
-mod explanation;
 mod number;
 mod partial_message;
 mod stream_error;
@@ -13,12 +12,12 @@ mod stream_error;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 
+use prp_node::worded;
 use prp_proto::addr::{NodeId, PrpAddr};
 use prp_proto::error::{ConnError, ConnectError, ListenError, ReadError, WriteError};
 use prp_proto::stats::Drops;
 
 use crate::engine::WaitError;
-use explanation::explained;
 pub use number::error_number;
 pub use partial_message::PartialMessage;
 pub(crate) use stream_error::by_hosts;
@@ -35,7 +34,7 @@ pub(crate) fn conn(error: ConnError) -> io::Error {
 
 /// Why not everything was delivered, where the application was told how the connection ended.
 pub(crate) fn lost_data() -> io::Error {
-    explained(libc::EPIPE, "the connection ended before the peer had all of the data".into())
+    worded(libc::EPIPE, "the connection ended before the peer had all of the data".into())
 }
 
 /// Why there is no connection to `peer`.
@@ -68,7 +67,7 @@ pub(crate) fn write(error: WriteError) -> io::Error {
 pub(crate) fn connect(error: ConnectError, peer: PrpAddr) -> io::Error {
     match error {
         ConnectError::NoRoute(node) => connecting(ConnError::NoRoute(node), peer),
-        ConnectError::InUse => explained(
+        ConnectError::InUse => worded(
             libc::EADDRINUSE,
             format!("connect to {peer}: no port is free for a connection to this peer"),
         ),
@@ -88,12 +87,12 @@ pub(crate) fn listen(error: ListenError, addr: PrpAddr) -> io::Error {
 /// No frame can leave for `peer`: `device`, which leads there, is down.
 pub(crate) fn device_down(peer: PrpAddr, device: &str) -> io::Error {
     let text = format!("connect to {peer}: {device} of this machine is down or has no link");
-    explained(libc::ENETUNREACH, text)
+    worded(libc::ENETUNREACH, text)
 }
 
 /// Another listener or another process has the port.
 pub(crate) fn in_use(addr: PrpAddr) -> io::Error {
-    explained(libc::EADDRINUSE, format!("{addr} is in use"))
+    worded(libc::EADDRINUSE, format!("{addr} is in use"))
 }
 
 /// A program that is none of PRP's has the node's own UDP port `own`.
@@ -104,17 +103,17 @@ pub(crate) fn foreign_port(own: SocketAddr) -> io::Error {
          connection would get here: `ss -ulpn 'sport = :{port}'` names it; end it, or give this node \
          another port in the prphosts of all (udp:{ip}:PORT)"
     );
-    explained(libc::EADDRINUSE, text)
+    worded(libc::EADDRINUSE, text)
 }
 
 /// All automatic ports of `node` are in use.
 pub(crate) fn no_port(node: NodeId) -> io::Error {
-    explained(libc::EADDRINUSE, format!("no port of node {node} is free"))
+    worded(libc::EADDRINUSE, format!("no port of node {node} is free"))
 }
 
 /// A listener's address is another node's.
 pub(crate) fn not_here(addr: PrpAddr, node: NodeId) -> io::Error {
-    explained(libc::EADDRNOTAVAIL, format!("{addr}: this machine is node {node}"))
+    worded(libc::EADDRNOTAVAIL, format!("{addr}: this machine is node {node}"))
 }
 
 /// No process can listen on port 0 of a node.

@@ -4,6 +4,8 @@ mod explain;
 mod filter;
 mod holder;
 mod init;
+mod options;
+mod service;
 mod supervise;
 
 use std::env;
@@ -15,13 +17,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{self, Path, PathBuf};
 use std::process::{self, Command};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use nix::unistd::geteuid;
 use prp_node::{environment, printable_path};
-use prp_run::{Mapping, Network, Protocols, Settings, VARIABLE};
+use prp_run::{Mapping, Settings, VARIABLE};
 use prp_sock::Resolver;
 
-use crate::argument::input_file;
 use crate::exit::{Code, Failure, help};
 use crate::hosts;
 use crate::print::{notice, print_line};
@@ -29,6 +30,8 @@ use crate::sys::detach::detach;
 use crate::sys::seccomp;
 use explain::{Reason, Verdict};
 use holder::Holder;
+use options::Options;
+use service::ServiceCommand;
 use supervise::Shown;
 
 /// The file of the library that is preloaded.
@@ -50,59 +53,36 @@ const PRELOAD: &str = "LD_PRELOAD";
 /// over TCP as always. With PRP_RUN_REPORT=FILE a line of JSON is appended to FILE for each process
 /// that has ended: how many connections it had, and how many bytes went over PRP.
 #[derive(Debug, Args)]
+#[command(subcommand_negates_reqs = true, disable_help_subcommand = true)]
 #[command(after_help = help("\
   prp run python3 -m http.server 8080         on node gamma
   prp run curl http://gamma:8080/             on any other
   prp run --require redis-cli -h gamma        over PRP, or not at all
   prp run --explain redis-server              can it be carried?
   prp run --seccomp ./start.sh                with the programs of Go that it starts
+  prp run enable redis-server                 the service, from its next start on
 "))]
 pub(crate) struct RunArgs {
-    /// Have connections to nodes fail that cannot go over PRP
-    #[arg(long, group = "policy")]
-    require: bool,
-    /// Have connections to nodes go over TCP where PRP fails and TCP has a route (default)
-    #[arg(long, group = "policy")]
-    prefer: bool,
+    #[command(flatten)]
+    options: Options,
     /// Run the program as without this command
     #[arg(long, group = "policy")]
     off: bool,
     /// Say whether the program's connections can go over PRP, and do not start it
     #[arg(long)]
     explain: bool,
-    /// Have the kernel show the calls of the program and of all that it starts, of Go or static too
-    #[arg(long)]
-    seccomp: bool,
-    /// Take 127.0.0.1 and ::1 for this node
-    #[arg(long, value_name = "NODE")]
-    loopback: Option<String>,
-    /// The IPv4 network whose addresses are nodes, with their numbers as host bits
-    #[arg(long, value_name = "NETWORK", default_value_t = Network::PRIVATE)]
-    network: Network,
-    /// What a listener at all addresses serves
-    #[arg(long, value_name = "PROTOCOL", default_value = "both")]
-    listen: Listen,
-    /// The prphosts to use [default: $PRP_HOSTS, else /etc/prphosts]
-    #[arg(long, value_name = "FILE", value_parser = input_file())]
-    hosts: Option<PathBuf>,
     /// Start a holder for the sockets of AF_PRPF of the calling program, and print what it needs
     #[arg(long, hide = true, conflicts_with = "command")]
     hold: bool,
+    /// The name that the program is given as its own, in place of PROGRAM
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    argv0: Option<OsString>,
+    #[command(subcommand)]
+    service: Option<ServiceCommand>,
     /// The program and its arguments
     #[arg(required_unless_present = "hold", trailing_var_arg = true, allow_hyphen_values = true)]
     #[arg(value_name = "PROGRAM")]
     command: Vec<OsString>,
-}
-
-/// [`Protocols`] as an argument.
-#[derive(Copy, Clone, Debug, Eq, PartialEq, ValueEnum)]
-enum Listen {
-    /// TCP and PRP
-    Both,
-    /// PRP only
-    Prp,
-    /// TCP only
-    Tcp,
 }
 
 /// Runs `prp run`.
@@ -115,6 +95,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         })?;
         return print_line(settings);
     }
+    if let Some(command) = &args.service {
+        if args.off || args.explain || args.argv0.is_some() || !args.options.words().is_empty() {
+            let text = "options go behind the word: prp run enable --require UNIT; or, for a program \
+                        of that name: prp run --require -- enable";
+            return Err(Failure::new(Code::Usage, text));
+        }
+        return service::run(command);
+    }
     let program = args.command.first().cloned().unwrap_or_default();
     // Whatever follows the program is its own, so that the parser takes all for words of it.
     if program.as_encoded_bytes().starts_with(b"-") {
@@ -122,7 +110,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         return Err(Failure::new(Code::Usage, text));
     }
     let verdict = match explain::examine(&program) {
-        Verdict::Preload | Verdict::Unknown if args.seccomp => Verdict::Seccomp(Reason::Asked),
+        Verdict::Preload | Verdict::Unknown if args.options.seccomp => {
+            Verdict::Seccomp(Reason::Asked)
+        }
         verdict => verdict,
     };
     if args.explain {
@@ -141,7 +131,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     match prepared {
         Ok(prepared) => start(args, Some(prepared)),
-        Err(failure) if args.require => Err(failure),
+        Err(failure) if args.options.require => Err(failure),
         Err(failure) => {
             // One line: what failed, and not all that could be mended.
             let text = failure.text().lines().next().unwrap_or_default().to_owned();
@@ -181,12 +171,13 @@ fn prepare_seccomp(args: &RunArgs) -> Result<Prepared, Failure> {
 
 /// Starts the holder.
 fn hold(args: &RunArgs) -> Result<Settings, Failure> {
-    let hosts = hosts::path_or_default(args.hosts.as_deref());
+    let hosts = hosts::path_or_default(args.options.hosts.as_deref());
     let hosts = path::absolute(&hosts).map_err(|e| Failure::reading(&hosts, &e))?;
     let file = hosts::load(&hosts)?;
     let local = Resolver::by(file.clone()).and_then(|resolver| resolver.local_node());
     let local = local.map_err(|e| Failure::new(Code::Failed, e.to_string()))?;
-    let loopback = args.loopback.as_ref().map(|name| hosts::find(&file, name)).transpose()?;
+    let loopback =
+        args.options.loopback.as_ref().map(|name| hosts::find(&file, name)).transpose()?;
     let report = environment::path(REPORT)
         .map(|file| path::absolute(&file).map_err(|e| Failure::writing(&file, &e)))
         .transpose()?;
@@ -199,13 +190,12 @@ fn hold(args: &RunArgs) -> Result<Settings, Failure> {
         token,
         user: geteuid().as_raw(),
         node: local.number(),
-        mapping: Mapping { network: args.network, loopback: loopback.map(|node| node.number()) },
-        listen: match args.listen {
-            Listen::Both => Protocols::Both,
-            Listen::Prp => Protocols::Prp,
-            Listen::Tcp => Protocols::Tcp,
+        mapping: Mapping {
+            network: args.options.network,
+            loopback: loopback.map(|node| node.number()),
         },
-        is_required: args.require,
+        listen: args.options.protocols(),
+        is_required: args.options.require,
         is_reported: report.is_some(),
         is_tcp_carried: !args.hold,
     };
@@ -252,6 +242,9 @@ fn start(args: &RunArgs, prepared: Option<Prepared>) -> Result<(), Failure> {
     let (program, words) = args.command.split_first().unwrap_or_else(|| unreachable!("required"));
     let mut command = Command::new(program);
     command.args(words);
+    if let Some(name) = &args.argv0 {
+        command.arg0(name);
+    }
     let has_holder = prepared.is_some();
     match prepared {
         None => {}

@@ -5,7 +5,7 @@ use super::*;
 
 /// Commands without `--json`: they print what others have sent, what was asked for as a file, or
 /// nothing.
-const NO_DATA: [&str; 20] = [
+const NO_DATA: [&str; 22] = [
     "prp cat",
     "prp generate completions",
     "prp generate man",
@@ -26,6 +26,8 @@ const NO_DATA: [&str; 20] = [
     "prp perf serve",
     "prp proxy",
     "prp run",
+    "prp run disable",
+    "prp run enable",
 ];
 
 /// The types of what commands print as JSON. `tests/tests/json_keys` compares them with that.

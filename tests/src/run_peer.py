@@ -219,6 +219,24 @@ def serve_lingering(port):
         connection.close()
 
 
+def serve_full(port):
+    """Listens, and connects to itself, without a free descriptor, and says why that fails."""
+    listener, client = socket.socket(), socket.socket()
+    listener.bind(("", port))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    try:
+        while True:
+            os.open("/dev/null", os.O_RDONLY)
+    except OSError:
+        pass
+    for call in listener.listen, lambda: client.connect(("198.18.0.1", port)):
+        try:
+            call()
+            print("done", flush=True)
+        except OSError as e:
+            print(errno.errorcode[e.errno], flush=True)
+
+
 def serve_scarce(port):
     """Accepts with the last descriptor, and then with one more each time."""
     listener = socket.create_server(("", port))
@@ -371,7 +389,11 @@ def call_once(host, port):
 
 
 def serve_greeting(port):
-    listener = socket.create_server(("", port))
+    try:
+        listener = socket.create_server(("", port))
+    except OSError as e:
+        print(errno.errorcode[e.errno], flush=True)
+        return
     listening(listener)
     while True:
         try:

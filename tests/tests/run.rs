@@ -37,11 +37,13 @@ prp_tests::main! {
         epoll__has_a_socket_before_it_connects,
         epoll__is_inherited_with_a_socket_in_it,
         fall_back__is_counted_and_can_be_forbidden,
+        flow__has_all_bytes_on_a_link_that_loses_frames,
         flow__stops_where_a_program_does_not_read,
         holder__is_asked_to_end,
         holder__without_descriptors_resets_connections,
         holder__is_killed,
         key__is_that_of_the_holder,
+        listen__without_descriptors_says_so,
         listener__ends_with_its_last_socket,
         listener__follows_one_of_an_older_run,
         listener__serves_both_or_one_of_them,
@@ -54,6 +56,7 @@ prp_tests::main! {
 }
 
 const SIBLING: &str = env!("CARGO_BIN_EXE_routed");
+const WIRE: &str = env!("CARGO_BIN_EXE_wire");
 
 /// Bytes that most clients send, and those that come back.
 const SIZE: u64 = 300_000;
@@ -230,6 +233,14 @@ fn accept__without_descriptors_leaves_the_connection() {
     assert_eq!(run(pair.node(1)).call("call_once", "198.18.0.2", 7032), "once\n");
 }
 
+fn listen__without_descriptors_says_so() {
+    let pair = Topology::pair();
+    assert_eq!(run(pair.node(1)).call_program(&[python(), PEER, "serve_full", "7037"]), FULL);
+}
+
+/// What `listen` and `connect` say.
+const FULL: &str = "EMFILE\nEMFILE\n";
+
 /// A holder with few descriptors passes a connection on or resets it, and has no peer take that for
 /// an end in order.
 fn holder__without_descriptors_resets_connections() {
@@ -243,8 +254,10 @@ fn holder__without_descriptors_resets_connections() {
         // Python says what it lacks.
         command.stderr(Stdio::null());
         let mut server = Server::start(command);
-        // With fewer the holder has none to listen with.
-        if !server.line().starts_with("listening") {
+        let line = server.line();
+        if !line.starts_with("listening") {
+            // The holder has none to listen with; or Python has none to start with.
+            assert!(["EMFILE", ""].contains(&line.trim()), "{limit} descriptors: {line}");
             continue;
         }
         let printed = run(pair.node(1)).call("call_greeting", "198.18.0.2", port);
@@ -261,6 +274,12 @@ fn accept__has_connections_in_their_order() {
     let pair = Topology::pair();
     let _server = run(pair.node(2)).serve("serve_ordered", 7048);
     run(pair.node(1)).call("call_ordered", "198.18.0.2", 7048);
+}
+
+fn flow__has_all_bytes_on_a_link_that_loses_frames() {
+    let faulty = Topology::faulty(WIRE, ["--loss", "1%"]);
+    let _server = run(faulty.node(2)).serve("serve_forking", 7036);
+    run(faulty.node(1)).call("call_echo", "198.18.0.2", 7036);
 }
 
 fn flow__stops_where_a_program_does_not_read() {

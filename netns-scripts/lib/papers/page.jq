@@ -41,7 +41,7 @@ def latency($name; $who):
 def table_2:
     [latency("MPI + TCP/IP (MPICH 5)"; "mpich"), latency("MPI + TCP/IP (Open MPI 5)"; "openmpi"),
      latency("MPI + TCP/IP (MPICH 3)"; "mpich3"),
-     latency("MPI + PRP (MPICH 3, preloaded)"; "mpich_prp"), latency("MPIPR (prp-mpi)"; "prp_mpi")];
+     latency("MPI + PRP (MPICH 3)"; "mpich_prp"), latency("MPIPR (prp-mpi)"; "prp_mpi")];
 def picture($file; $what): "![\($what)](papers/\($file).svg)", "";
 def plain($head): ($head | line), ($head | map("---") | line), (.[] | line), "";
 
@@ -62,8 +62,8 @@ The machine: \(.machine.cpu), \(.machine.cores) processors, Linux \(.machine.ker
 (select(.mpi) | "## Latency of messages (PRP, Table 2)
 
 Half a round trip by `MPI_Isend` and `MPI_Recv`, in microseconds, at MTU 1500; MB/s of 1 MiB
-without TCP's offloads. MPICH 3 runs over TCP, and over PRP by the
-[preload library](applications.md#mpi-simply-adapted-to-prp).
+without TCP's offloads. MPICH 3 runs over TCP, and
+[over PRP](applications.md#mpi-simply-adapted-to-prp).
 ",
     (table_2 | plain(["", "0 bytes", "64", "1024", "1484", "MB/s at 1 MiB"]))),
 (select(.cnn) | "## Cellular neural network (PRP, figure 2)

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use prp_node::reworded;
 use prp_proto::addr::UDP_PORTS;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -135,7 +136,7 @@ fn explain(error: &io::Error, address: SocketAddr) -> io::Error {
         }
         _ => "",
     };
-    io::Error::new(error.kind(), format!("udp:{address}: {error}{fix}"))
+    reworded(error, format!("udp:{address}: {error}{fix}"))
 }
 
 /// Sends by `send`, which is called once more if its error may be about what left before: the

@@ -26,7 +26,7 @@ as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
 "#;
 
 /// Steps, and what each is for.
-const STEPS: [(&str, &str); 6] = [
+const STEPS: [(&str, &str); 7] = [
     (
         "the unit starts",
         r#"
@@ -90,6 +90,34 @@ soon grep -q '@prp/1/7000$' /proc/net/unix
 as_nobody sh -c 'echo through | prp cat -q here 7000'
 wait $!
 [[ $(</tmp/got) == through ]] || fail "got: $(</tmp/got)"
+"#,
+    ),
+    (
+        "a service goes by prp run, and as before",
+        r#"
+cat >/etc/systemd/system/greet.service <<'UNIT'
+[Service]
+User=nobody
+ExecStart=/usr/bin/perl -MSocket -e 'socket S, AF_INET, SOCK_STREAM, 0; setsockopt S, SOL_SOCKET, SO_REUSEADDR, 1; bind S, sockaddr_in 7100, INADDR_ANY or die; listen S, 8 or die; while (accept C, S) { syswrite C, "greeting $$$$\\n"; close C }'
+UNIT
+greeting() { prp cat -q here 7100 </dev/null | grep "^greeting $(systemctl show -p MainPID --value greet)$"; }
+prp run enable --require greet | grep '^/etc/systemd/system/greet.service.d/prp-run.conf$'
+systemctl start greet
+soon greeting
+prp run disable greet
+systemctl restart greet
+soon sh -c '! grep -q "@prp/1/7100$" /proc/net/unix'
+[[ ! -e /etc/systemd/system/greet.service.d ]] || fail "a folder is left"
+printf 'NoNewPrivileges=yes\n' >>/etc/systemd/system/greet.service
+! prp run enable greet 2>/tmp/said || fail "it takes a unit in which it cannot work"
+grep 'greet.service:4: NoNewPrivileges=yes: .*add AmbientCapabilities=CAP_NET_RAW$' /tmp/said
+printf 'AmbientCapabilities=CAP_NET_RAW\n' >>/etc/systemd/system/greet.service
+prp run enable --require greet
+systemctl restart greet
+soon greeting
+prp run disable greet
+systemctl stop greet
+rm /etc/systemd/system/greet.service
 "#,
     ),
     (

@@ -64,21 +64,21 @@ pub(super) fn request(settings: &Settings, node: u16, peer: SocketAddr) -> Reque
 
 /// Connects by the holder. Returns the answer if that has failed, and TCP may do better.
 pub(super) fn by_holder(settings: &Settings, fd: c_int, request: Request) -> Result<c_int, Answer> {
-    let no_holder = Answer::failed(libc::ENETUNREACH);
+    let unanswered = |why: Unanswered| Answer::failed(why.errno(libc::ENETUNREACH));
     let asked = if call::is_nonblocking(fd) {
         Err(libc::EINPROGRESS)
     } else {
         let waiting = Request { kind: RequestKind::Connect, ..request };
         match holder::ask(settings, &waiting) {
             Ok(answered) => Ok(answered),
-            Err(Unanswered::NoHolder) => return Err(no_holder),
             // As with TCP the program can wait for the connection by `poll`, or by `connect`.
             Err(Unanswered::Interrupted) => Err(libc::EINTR),
+            Err(why) => return Err(unanswered(why)),
         }
     };
     let is_to_come = asked.as_ref().err().copied();
-    let asked = asked.ok().or_else(|| holder::ask_soon(settings, &request));
-    let (answer, end) = asked.ok_or(no_holder)?;
+    let asked = asked.or_else(|_| holder::ask_soon(settings, &request));
+    let (answer, end) = asked.map_err(unanswered)?;
     let Some(end) = end else {
         let errno = if answer.errno == 0 { libc::EMFILE } else { answer.errno };
         return Err(Answer { errno, ..answer });
@@ -154,6 +154,6 @@ fn kept_reason(settings: &Settings, fd: c_int) -> Option<c_int> {
     let name = pair::name_of(fd).filter(|name| name.session == settings.session as u32)?;
     let mut request = Request::new(RequestKind::Reason, settings.token);
     request.number = name.number;
-    let (Answer { errno, .. }, _) = holder::ask_soon(settings, &request)?;
+    let (Answer { errno, .. }, _) = holder::ask_soon(settings, &request).ok()?;
     Some(errno).filter(|errno| *errno != 0)
 }

@@ -195,7 +195,8 @@ fn take_port(settings: &Settings, fd: c_int, port: u16) -> Result<(), Errno> {
     let mut request = Request::new(RequestKind::Bind, settings.token);
     (request.port, request.local_port) = (port, bound());
     request.number = call::inode(fd).ok_or(libc::EBADF)?;
-    let (answer, _) = holder::ask_soon(settings, &request).ok_or(libc::ENETDOWN)?;
+    let (answer, _) =
+        holder::ask_soon(settings, &request).map_err(|why| why.errno(libc::ENETDOWN))?;
     match answer.errno {
         0 => Mark { port: answer.port, is_listening: false }.put(fd),
         errno => Err(errno),

@@ -48,6 +48,27 @@ pub(super) enum Unanswered {
     NoHolder,
     /// A signal handler wants calls interrupted.
     Interrupted,
+    /// There is no descriptor to ask on: the system's error.
+    Lacking(Errno),
+}
+
+impl Unanswered {
+    /// Returns why, where a request could not be sent.
+    fn unsent(errno: Errno) -> Self {
+        match errno {
+            libc::EMFILE | libc::ENFILE => Self::Lacking(errno),
+            _ => Self::NoHolder,
+        }
+    }
+
+    /// Returns the error of a call that needs an answer, which is `no_holder` without a holder.
+    pub(super) fn errno(self, no_holder: Errno) -> Errno {
+        match self {
+            Self::NoHolder => no_holder,
+            Self::Interrupted => libc::EINTR,
+            Self::Lacking(errno) => errno,
+        }
+    }
 }
 
 /// An answer, and the descriptor that has come with it.
@@ -58,7 +79,7 @@ type Answered = (Answer, Option<OwnedFd>);
 pub(super) fn ask(settings: &Settings, request: &Request) -> Result<Answered, Unanswered> {
     // Without a time limit the kernel goes on by itself after other handlers (signal(7)). A holder
     // that has ended is an end of file.
-    let socket = send(settings, request, None).map_err(|_| Unanswered::NoHolder)?;
+    let socket = send(settings, request, None).map_err(Unanswered::unsent)?;
     receive(&socket).map_err(|errno| match errno {
         libc::EINTR => Unanswered::Interrupted,
         _ => Unanswered::NoHolder,
@@ -67,17 +88,17 @@ pub(super) fn ask(settings: &Settings, request: &Request) -> Result<Answered, Un
 
 /// Asks what the holder knows itself, and does not stop for signals. Nothing is asked twice: the
 /// holder gives some answers only once.
-pub(super) fn ask_soon(settings: &Settings, request: &Request) -> Option<Answered> {
+pub(super) fn ask_soon(settings: &Settings, request: &Request) -> Result<Answered, Unanswered> {
     let started = Instant::now();
-    let socket = send(settings, request, Some(SOON)).ok()?;
+    let socket = send(settings, request, Some(SOON)).map_err(Unanswered::unsent)?;
     loop {
         match receive(&socket) {
             Err(libc::EINTR) if started.elapsed() < SOON => {}
             Err(libc::EAGAIN) => {
                 SILENT.note(call::monotonic());
-                return None;
+                return Err(Unanswered::NoHolder);
             }
-            answered => return answered.ok(),
+            answered => return answered.map_err(|_| Unanswered::NoHolder),
         }
     }
 }

@@ -87,7 +87,7 @@ pub(super) unsafe fn listen(fd: c_int, backlog: c_int) -> c_int {
         return if is_needed { fail(libc::EPROTONOSUPPORT) } else { done };
     }
     let answer = holder::ask_soon(settings, &request);
-    let errno = answer.map_or(libc::ENETUNREACH, |(answer, _)| answer.errno);
+    let errno = answer.map_or_else(|why| why.errno(libc::ENETUNREACH), |(answer, _)| answer.errno);
     if errno != 0 && settings.is_required { fail(errno) } else { done }
 }
 
@@ -229,7 +229,7 @@ fn of_holder(settings: &Settings, fd: c_int, peer: SocketAddr, otherwise: Accept
     }
     let otherwise = if is_bell { Accepted::Gone } else { otherwise };
     let request = request(settings, RequestKind::Accept, peer);
-    let Some((Answer { errno: 0, .. }, Some(end))) = holder::ask_soon(settings, &request) else {
+    let Ok((Answer { errno: 0, .. }, Some(end))) = holder::ask_soon(settings, &request) else {
         return otherwise;
     };
     match pair::place_accepted(fd, &end) {

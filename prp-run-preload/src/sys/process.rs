@@ -60,7 +60,7 @@ fn is_known_to_holder(settings: &Settings) -> bool {
     let hello = Request::new(RequestKind::Hello, settings.token);
     let answered = holder::ask_soon(settings, &hello);
     call::fail(errno);
-    answered.is_some()
+    answered.is_ok()
 }
 
 /// Tells the holder of a process that was just forked.

@@ -44,7 +44,7 @@ unsafe fn address_of(host: *const c_char, family: c_int) -> Option<AddressText> 
     let errno = call::errno();
     let answered = holder::ask_soon(settings, &request);
     call::fail(errno);
-    let (answer, _) = answered?;
+    let (answer, _) = answered.ok()?;
     if answer.errno != 0 {
         return None;
     }

@@ -231,7 +231,9 @@ impl Sockets {
     fn read() -> Option<Self> {
         let mut found = Self::default();
         let mut is_read = false;
-        for (table, is_ip6) in [("/proc/net/tcp", false), ("/proc/net/tcp6", true)] {
+        // Not /proc/net, which a unit with ProcSubset=pid does not have.
+        let tables = [("/proc/self/net/tcp", false), ("/proc/self/net/tcp6", true)];
+        for (table, is_ip6) in tables {
             let file = match File::open(table) {
                 Ok(file) => file,
                 // There is no IPv6.

@@ -17,6 +17,7 @@ use super::address;
 use super::call::{Call, RESTART};
 use super::connecting::TICK;
 use super::end::{is_tcp, shown, wait};
+use crate::accepting::is_short;
 use crate::run::holder::ports::Ringing;
 use crate::run::holder::{Holder, spawn};
 use crate::sys::seccomp::Outcome;
@@ -53,8 +54,15 @@ impl Holder {
     }
 
     pub(super) fn listen_shown(self: &Arc<Self>, call: Call) {
-        let socket = call.socket().ok().filter(is_tcp);
-        let Some(socket) = socket else { return call.answer(Outcome::Continue) };
+        let socket = match call.socket() {
+            Ok(socket) if is_tcp(&socket) => socket,
+            Ok(_) => return call.answer(Outcome::Continue),
+            // A listener of TCP alone would be one past PRP.
+            Err(e) if self.settings.is_required && is_short(&e) => {
+                return call.answer(Outcome::Fail(error_number(&e)));
+            }
+            Err(_) => return call.answer(Outcome::Continue),
+        };
         let holder = self.clone();
         // To open a port of PRP may take a while. Without a thread the kernel goes on.
         let _ = spawn(move || {

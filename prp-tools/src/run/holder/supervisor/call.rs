@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use nix::errno::Errno;
 use nix::libc;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
@@ -22,8 +23,8 @@ pub(super) const RESTART: i32 = 512;
 pub(super) struct Call {
     listener: Arc<OwnedFd>,
     notification: Notification,
-    /// The thread, or where kernels have none of threads, its process.
-    process: Option<OwnedFd>,
+    /// The thread, or where kernels have none of threads, its process; or why there is none.
+    process: Result<OwnedFd, Errno>,
     is_answered: bool,
 }
 
@@ -35,8 +36,8 @@ impl Call {
             let status = Status::of(tid).ok_or(e)?;
             pidfd::open(status.pid)
         });
-        let (listener, process) = (listener.clone(), process.ok());
-        Self { listener, notification, process, is_answered: false }
+        let process = process.map_err(|e| e.raw_os_error().map_or(Errno::ESRCH, Errno::from_raw));
+        Self { listener: listener.clone(), notification, process, is_answered: false }
     }
 
     /// Returns the number of the system call.
@@ -69,7 +70,7 @@ impl Call {
     /// # Errors
     /// There is none.
     pub(super) fn process(&self) -> io::Result<BorrowedFd<'_>> {
-        let process = self.process.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let process = self.process.as_ref().map_err(|errno| io::Error::from(*errno))?;
         Ok(process.as_fd())
     }
 

@@ -14,6 +14,7 @@ use socket2::SockRef;
 
 use super::call::{Call, RESTART};
 use super::end::{State, is_tcp, shown, state, wait};
+use crate::accepting::is_short;
 use crate::run::holder::connect::{QUICK, settle};
 use crate::run::holder::{Holder, spawn};
 use crate::sys::seccomp::Outcome;
@@ -50,6 +51,9 @@ impl Holder {
             Err(e) if self.settings.is_required && e.kind() == io::ErrorKind::PermissionDenied => {
                 call.answer(Outcome::Fail(libc::EACCES));
             }
+            Err(e) if self.settings.is_required && is_short(&e) => {
+                call.answer(Outcome::Fail(error_number(&e)));
+            }
             Err(_) => call.answer(Outcome::Continue),
         }
     }
@@ -57,14 +61,18 @@ impl Holder {
     /// Looks what a program wants.
     fn look(&self, call: &Call) -> io::Result<Looked> {
         let Some(peer) = call.address()?.map(reached) else { return Ok(Looked::Other) };
-        let socket = call.socket()?;
+        let node = self.settings.mapping.node(peer.ip());
+        let socket = match call.socket() {
+            Err(_) if node.is_none() => return Ok(Looked::Other),
+            socket => socket?,
+        };
         if let Some(name) = self.name_of(&socket) {
             return Ok(Looked::Again(socket, name));
         }
         if !is_tcp(&socket) {
             return Ok(Looked::Other);
         }
-        let Some(node) = self.settings.mapping.node(peer.ip()) else {
+        let Some(node) = node else {
             if self.settings.is_reported {
                 let pid = self.note_caller(call);
                 self.processes.count_tcp(pid, false);
