@@ -19,8 +19,8 @@ pub(super) const PATIENT_SPIN_BUDGET: Duration = Duration::from_micros(50);
 /// Waits in a row in which polling found nothing, after which it is only tried now and then.
 pub(super) const FAILED_SPINS: u32 = 8;
 
-/// Polling that does not pay is tried again after this number of waits, and after twice as many each
-/// time that it still does not.
+/// Polling that does not pay is tried again after this number of waits, and after twice as many
+/// each time that it still does not.
 pub(super) const SPIN_RETRY_WAITS: u32 = 32;
 
 /// As [`SPIN_RETRY_WAITS`] says, at most.
