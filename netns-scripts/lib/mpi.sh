@@ -19,13 +19,13 @@ divide_processors() {
 # The MPICH that is "simply adapted" to PRP: the last one whose device polls plain TCP sockets.
 MPICH3=3.4.3.post1
 
-# prepare_mpi PACKAGE...: builds prp-mpi and these packages, installs the other implementations, and
+# prepare_mpi PACKAGE...: builds prp-mpi and these packages (`prp run` carries MPICH 3), installs the other implementations, and
 # writes the script that starts commands on nodes.
 prepare_mpi() {
     local target package
     local -a packages=()
     require_rust
-    for package in prp-mpi-abi prp-mpi-early prp-mpirun prp-tools prp-run-preload "$@"; do packages+=(--package "$package"); done
+    for package in prp-mpi-abi prp-mpi-early prp-mpirun "$@"; do packages+=(--package "$package"); done
     # shellcheck disable=SC2154 # the script that sources this has it
     (cd "$here/.." && cargo build --release --quiet "${packages[@]}") || die "the build failed: see above"
     target=$(cd "$here/.." && cargo metadata --format-version 1 --no-deps --quiet |
