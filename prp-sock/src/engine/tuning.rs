@@ -19,12 +19,12 @@ pub(super) const PATIENT_SPIN_BUDGET: Duration = Duration::from_micros(50);
 /// Waits in a row in which polling found nothing, after which it is only tried now and then.
 pub(super) const FAILED_SPINS: u32 = 8;
 
-/// Polling that does not pay is tried again after this number of waits, and after twice as many
-/// each time that it still does not.
+/// Polling that does not pay is tried again after this number of waits; for
+/// [`LONGEST_SPIN_BUDGET`], after twice as many each time that it still does not.
 pub(super) const SPIN_RETRY_WAITS: u32 = 32;
 
 /// As [`SPIN_RETRY_WAITS`] says, at most.
-pub(super) const LONGEST_RETRY_WAITS: u32 = 1024;
+pub(super) const LONGEST_RETRY_WAITS: u32 = 256;
 
 /// How long a patient wait polls when it is tried again: a request and its answer where all four
 /// processes on their way sleep. Each of them that polls has the others wait less, so that
