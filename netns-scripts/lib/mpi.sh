@@ -19,8 +19,8 @@ divide_processors() {
 # The MPICH that is "simply adapted" to PRP: the last one whose device polls plain TCP sockets.
 MPICH3=3.4.3.post1
 
-# prepare_mpi PACKAGE...: builds prp-mpi and these packages (prp run carries MPICH 3), installs the other
-# implementations, and writes the script that starts commands on nodes.
+# prepare_mpi PACKAGE...: builds prp-mpi and these packages (prp run carries MPICH 3), installs the
+# other implementations, and writes the script that starts commands on nodes.
 prepare_mpi() {
     local target package
     local -a packages=()
