@@ -14,6 +14,9 @@ pub(super) const MAX_PATIENCE: u32 = 6;
 /// Flights with losses and without a false alarm after which patience is over: RFC 8985's sixteen.
 pub(super) const CALM: u32 = 16;
 
+/// Later than anything is due.
+const NEVER: Instant = Instant::from_nanos(u64::MAX);
+
 /// The receiver keeps segments after a gap and reports them; the sender takes a segment for lost
 /// when one that was sent later has arrived and the earlier one has had time to.
 #[derive(Debug)]
@@ -38,18 +41,21 @@ impl Policy for SelectiveRepeat {
             return LossVerdict::default();
         };
         let window = reorder_window(state, news);
-        let mut reorder_deadline: Option<Instant> = None;
+        // No `Option`: optimised code looks at the time in `None`, which memory checkers take for a
+        // mistake.
+        let mut earliest = NEVER;
         let lost = flight.mark_lost_if(|segment| {
             if !before(segment.order, newest) {
                 return false;
             }
             let due = segment.sent + news.rtt + window;
             if due > news.now {
-                reorder_deadline = Some(reorder_deadline.map_or(due, |at| at.min(due)));
+                earliest = earliest.min(due);
             }
             due <= news.now
         });
         let (lost, first_order) = lost.unwrap_or_default();
+        let reorder_deadline = (earliest < NEVER).then_some(earliest);
         LossVerdict { lost, first_order, reorder_deadline }
     }
 }
