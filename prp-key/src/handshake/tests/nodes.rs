@@ -174,6 +174,24 @@ fn nodes__a_stolen_key_does_not_speak_to_its_node_as_another() {
     }
 }
 
+/// PRP-KEY-21: a member has the cluster's secret, and both public keys.
+#[test]
+fn nodes__have_a_secret_in_common_that_no_other_member_knows() {
+    let of_both = ring(2, LINES, &[12]).used(1).root.clone();
+    let cluster = Keyring::new(&file(Mode::Seal)).used(1).root.clone();
+    let root_of = |agreed: &[u8]| {
+        let shared = schedule::extract(cluster.bytes(), agreed);
+        let (one, two) = (key(11), key(12));
+        let ends = [&1u16.to_be_bytes()[..], one.bytes(), &2u16.to_be_bytes(), two.bytes()];
+        *schedule::derive(&shared, Purpose::Nodes, &ends).bytes()
+    };
+    let agreed = NodeSecret::new(&secret(11)).agree(key(12).bytes()).unwrap();
+    assert_eq!(root_of(agreed.as_bytes()), *of_both.bytes());
+    for guess in [&[][..], &[0; 32], key(11).bytes(), key(12).bytes()] {
+        assert_ne!(root_of(guess), *of_both.bytes());
+    }
+}
+
 /// PRP-KEY-24: behind the old key, in front of it, without it; whichever node has the next prphosts
 /// first. Its file has both private keys meanwhile.
 #[test]
