@@ -2,6 +2,7 @@
 
 mod burst;
 mod copies;
+mod outgoing;
 mod stream;
 
 use std::collections::VecDeque;
@@ -11,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use self::burst::Bursts;
 pub use self::copies::Copies;
+use self::outgoing::{Outgoing, gather};
 pub use self::stream::Stream;
 use crate::matching::MessageId;
 use crate::request::RequestId;
 use crate::sys::memory::Region;
-use crate::sys::shared::SharedEnd;
 use crate::wire::{Header, Kind, LONG_HEADER};
 
 /// What is read at a time unless it goes straight into a buffer: what a stream's window holds of
@@ -35,43 +36,6 @@ const MOST_COPIED: usize = 16 << 10;
 
 /// Bytes of these.
 const MOST_COPIED_BYTES: usize = 4 << 20;
-
-/// A message that is being sent.
-#[derive(Debug)]
-struct Outgoing {
-    head: [u8; LONG_HEADER],
-    head_len: usize,
-    /// The end of the message, where that comes first.
-    front: Region,
-    body: Region,
-    sent: usize,
-    request: Option<RequestId>,
-    /// Its bytes were copied: the program does not wait for it.
-    is_copied: bool,
-}
-
-impl Outgoing {
-    /// Bytes with the header.
-    const fn len(&self) -> usize {
-        self.head_len + self.front.len() + self.body.len()
-    }
-
-    /// Whether the body has to be packed.
-    fn is_spread(&self) -> bool {
-        self.body.bytes().is_none()
-    }
-
-    /// Writes of a body that has to be packed, or of what is before it.
-    fn write_to(&self, end: &SharedEnd) -> io::Result<usize> {
-        if let Some(head @ [_, ..]) = self.head[..self.head_len].get(self.sent..) {
-            return end.write(&[IoSlice::new(head)]);
-        }
-        let at = self.sent - self.head_len;
-        end.write_packed(self.body.len() - at, |offset, into| {
-            self.body.read(at + offset, into);
-        })
-    }
-}
 
 /// Where the bytes go that come next.
 #[derive(Debug)]
@@ -451,26 +415,6 @@ impl Channel {
             _ => ChannelInput::Bytes,
         }
     }
-}
-
-/// The bytes to write next, as far as `bufs` has room for messages; how many pieces they are.
-fn gather<'a>(out: &'a VecDeque<Outgoing>, bufs: &mut [IoSlice<'a>]) -> usize {
-    let mut filled = 0;
-    let are_whole = out.iter().take(bufs.len() / 3).take_while(|message| !message.is_spread());
-    for message in are_whole {
-        let mut sent = message.sent;
-        let head = &message.head[..message.head_len];
-        let [front, body] = [&message.front, &message.body].map(|r| r.bytes());
-        for piece in [head, front.unwrap_or_default(), body.unwrap_or_default()] {
-            let skipped = sent.min(piece.len());
-            sent -= skipped;
-            if skipped < piece.len() {
-                bufs[filled] = IoSlice::new(&piece[skipped..]);
-                filled += 1;
-            }
-        }
-    }
-    filled
 }
 
 /// Reads once; 0 if nothing will ever come again, or nothing is there. With `wait` it waits, for
