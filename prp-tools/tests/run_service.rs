@@ -188,6 +188,31 @@ fn enable__says_what_is_wrong() {
     assert!(err.contains("--root DIR") || err.contains("no unit no-such-unit"), "{err}");
 }
 
+/// Without its second command line a unit would start nothing.
+#[test]
+fn enable__that_cannot_write_all_leaves_what_was_there() {
+    let root = Root::new("ExecStart=/bin/a");
+    let enable = |words: &str| {
+        let line = format!("ulimit -f 0; exec \"$0\" run enable --root \"$1\" {words} a");
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_prp")]).arg(root.0.path());
+        command.stdin(Stdio::null()).output().expect("a shell")
+    };
+    for before in [false, true] {
+        if before {
+            assert_eq!(root.run("enable", &["--require", "a"]).0, Some(0));
+        }
+        let kept = root.drop_in();
+        let output = enable("--seccomp");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains(DROP_IN), "{said}");
+        assert_eq!(root.drop_in(), kept);
+        let folder = root.path(DROP_IN);
+        let left = fs::read_dir(folder.parent().expect("a folder")).expect("it is there");
+        assert_eq!(left.count(), usize::from(before));
+    }
+}
+
 /// Programs of those names run, too.
 #[test]
 fn run__of_a_program_called_enable() {

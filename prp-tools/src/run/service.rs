@@ -6,14 +6,16 @@ mod obstacles;
 mod unit;
 
 use std::env;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::{Args, Subcommand};
 use prp_node::printable_path;
 use prp_proto::hosts::HopTarget;
+use tempfile::Builder;
 
 use super::explain::{self, Verdict};
 use super::options::Options;
@@ -229,12 +231,21 @@ fn uncarried(root: &Path, command: &CommandLine) -> Option<String> {
         .then(|| format!("{COMMANDS}={program}: {verdict}"))
 }
 
-/// Writes the drop-in in `folder`. Returns its path.
+/// Writes the drop-in in `folder` as a whole: a part of it would leave the unit without a command.
+/// Returns its path.
 fn write(folder: &Path, text: &str) -> Result<PathBuf, Failure> {
     let file = folder.join(DROP_IN);
     check_own(&file)?;
     fs::create_dir_all(folder).map_err(|e| unwritten(folder, &e))?;
-    fs::write(&file, text).map_err(|e| unwritten(&file, &e))?;
+    let written = || {
+        let rights = Permissions::from_mode(0o644);
+        let mut beside =
+            Builder::new().prefix(".prp-run").permissions(rights).tempfile_in(folder)?;
+        beside.write_all(text.as_bytes())?;
+        beside.as_file().sync_all()?;
+        beside.persist(&file).map_err(|e| e.error)
+    };
+    written().map_err(|e| unwritten(&file, &e))?;
     Ok(file)
 }
 

@@ -171,15 +171,9 @@ fn privilege(unit: &Unit, needs: &Needs) -> Option<String> {
     if !needs.has_file_capability {
         return Some(format!("{user}: packet sockets need {CAPABILITY}; {fix}"));
     }
-    let is_in_force = |it: &&Setting| it.is_on() || !is_switch(&it.value);
+    let is_in_force = |it: &&Setting| !it.is_off();
     let it = NO_PRIVILEGES.into_iter().find_map(|key| unit.last(key).filter(is_in_force))?;
     Some(format!("{it}: takes {} the {CAPABILITY} of its file; {fix}", needs.prp.display()))
-}
-
-/// Whether `value` is that of a switch.
-fn is_switch(value: &str) -> bool {
-    let words = ["1", "yes", "y", "true", "t", "on", "0", "no", "n", "false", "f", "off"];
-    words.iter().any(|word| word.eq_ignore_ascii_case(value))
 }
 
 fn system_calls(unit: &Unit) -> Option<String> {

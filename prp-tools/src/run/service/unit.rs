@@ -129,6 +129,12 @@ impl Setting {
         let on = ["1", "yes", "y", "true", "t", "on"];
         on.iter().any(|word| word.eq_ignore_ascii_case(&self.value))
     }
+
+    /// Whether its value is that of a switch which is off.
+    pub(super) fn is_off(&self) -> bool {
+        let off = ["0", "no", "n", "false", "f", "off"];
+        off.iter().any(|word| word.eq_ignore_ascii_case(&self.value))
+    }
 }
 
 impl fmt::Display for Setting {
