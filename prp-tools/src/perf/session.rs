@@ -62,6 +62,8 @@ pub(super) struct Leg<'a> {
     wait: WaitMode,
     port: u16,
     number: u32,
+    /// What makes connections of PRP.
+    builder: Builder,
     counters: Counters,
     /// Turns them off while the leg lasts.
     _offloads: Option<OffloadsOff>,
@@ -162,6 +164,7 @@ impl Session {
                 wait,
                 port,
                 number,
+                builder: self.builder(wait),
                 counters,
                 _offloads: offloads,
             }),
@@ -170,6 +173,18 @@ impl Session {
                 Err(self.refused("an answer out of turn"))
             }
         }
+    }
+
+    /// Returns what makes the connections of a leg: once, since names of files are resolved there.
+    fn builder(&self, wait: WaitMode) -> Builder {
+        let mut builder = builder(self.hosts.path(), wait).crc(self.crc);
+        if let Some(policy) = self.reliability {
+            builder = builder.reliability(policy.into());
+        }
+        if let Some(controller) = self.congestion {
+            builder = builder.congestion(controller);
+        }
+        builder
     }
 
     /// A network error as the end of the program.
@@ -187,15 +202,7 @@ impl Leg<'_> {
     pub(super) fn connect(&self) -> io::Result<Conn> {
         match self.transport {
             Transport::Prp => {
-                let builder = builder(self.session.hosts.path(), self.wait);
-                let mut builder = builder.crc(self.session.crc);
-                if let Some(policy) = self.session.reliability {
-                    builder = builder.reliability(policy.into());
-                }
-                if let Some(controller) = self.session.congestion {
-                    builder = builder.congestion(controller);
-                }
-                builder.connect((self.session.node, Port::new(self.port))).map(Conn::Prp)
+                self.builder.connect((self.session.node, Port::new(self.port))).map(Conn::Prp)
             }
             Transport::Raw => Err(io::Error::other("raw frames know no connections")),
             Transport::Tcp | Transport::TcpNoOffload | Transport::TcpNoSegmentation => {
