@@ -264,7 +264,7 @@ type FindingKind =
   | "vlan"
   // The router and other processes here
   | "no_router" | "router" | "router_drops" | "router_hosts" | "router_silent"
-  | "process_silent" | "process_drops" | "overruns" | "too_big" | "bad_crc" | "bad_source"
+  | "process_silent" | "peer_silent" | "process_drops" | "overruns" | "too_big" | "bad_crc" | "bad_source"
   | "repeats" // 5 % of the segments were sent again
   // The cluster key
   | "unsigned" | "unknown_key" | "bad_tag" // frames dropped

@@ -293,13 +293,19 @@ pub fn routes(table: &Table) -> Vec<RouteLine> {
 }
 
 /// What to do about frames that the next link does not take, if there were any. Their senders hear
-/// nothing of it: they see that full segments do not get through.
-pub fn oversized(stats: &ForwardStats) -> Option<String> {
+/// nothing of it: they see that full segments do not get through. `mtus` are those of the router's
+/// devices, by their names.
+pub fn oversized(stats: &ForwardStats, mtus: &[(&str, u32)]) -> Option<String> {
     let (_, frames) = stats.drops.iter().find(|(why, _)| *why == ForwardDrop::TooBig)?;
+    let largest = mtus.iter().map(|(_, mtu)| *mtu).max().unwrap_or_default();
+    let smaller = mtus.iter().filter(|(_, mtu)| *mtu < largest);
+    let smaller: Vec<_> = smaller.map(|(name, mtu)| format!("{name} {mtu}")).collect();
+    let named =
+        if smaller.is_empty() { String::new() } else { format!(" ({})", smaller.join(", ")) };
     (frames > 0).then(|| {
         format!(
-            "{frames} frames were larger than the MTU of their next link; state the least MTU of \
-             the path with mtu= in prphosts of both ends"
+            "{frames} frames were larger than the MTU of their next link{named}; state the least \
+             MTU of the path with mtu= in prphosts of both ends"
         )
     })
 }
@@ -339,12 +345,17 @@ mod tests {
     fn oversized__says_how_many_and_what_to_do() {
         let mut stats = ForwardStats::default();
         stats.not_sent(1500, ForwardDrop::NoRoute);
-        assert_eq!(oversized(&stats), None);
+        let mtus = [("eth0", 1500), ("eth1", 1000)];
+        assert_eq!(oversized(&stats, &mtus), None);
         stats.not_sent(1500, ForwardDrop::TooBig);
-        let message = oversized(&stats).expect("one was too large");
+        let message = oversized(&stats, &mtus).expect("one was too large");
         assert!(
             message.starts_with("1 frames were larger") && message.contains("mtu="),
             "{message}"
         );
+        assert!(message.contains("(eth1 1000)"), "{message}");
+        // A line of prphosts says mtu=: no device is to blame.
+        let message = oversized(&stats, &mtus[..1]).expect("one was too large");
+        assert!(!message.contains('('), "{message}");
     }
 }

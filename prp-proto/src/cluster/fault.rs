@@ -127,6 +127,13 @@ impl fmt::Display for Fix<'_> {
                 write!(f, "name another next hop here, or on the line for {to} of node {back}")
             }
             FaultKind::TooFar => f.write_str("link them so that 15 routers are enough"),
+            // They are neighbours.
+            FaultKind::Dropped { by } if by == from && line.is_some() => {
+                write!(f, "name the link to it in its line: `{from} ADDRESS DEVICE`")
+            }
+            FaultKind::Dropped { by } if by == from => {
+                write!(f, "add a line, `{from} ADDRESS DEVICE`")
+            }
             FaultKind::Dropped { by } if line.is_some() => {
                 write!(f, "list the route back among its next hops: `, via {by} metric 100`")
             }

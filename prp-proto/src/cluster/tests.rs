@@ -119,9 +119,22 @@ fn faults__next_hops_that_are_not_there() {
         ]
     );
     assert_eq!(
-        located_fixes(&cluster)[0],
-        "1:3 put node 2's file beside the others, or name another next hop"
+        located_fixes(&cluster)[..2],
+        [
+            "1:3 put node 2's file beside the others, or name another next hop",
+            "4:- add a line, `1 ADDRESS DEVICE`",
+        ]
     );
+}
+
+#[test]
+fn faults__a_neighbour_that_is_said_to_be_behind_another() {
+    let four = "1 via 3\n2 via 3\n3 02:00:00:00:03:03 eth0\n4 02:00:00:00:00:04 eth0\n";
+    let three = alloc::format!("{THREE}4 via 2\n");
+    let cluster = cluster(&[(3, &three), (4, four)]);
+    let fixes = located_fixes(&cluster);
+    let fix = "3:4 name the link to it in its line: `4 ADDRESS DEVICE`".to_string();
+    assert!(fixes.contains(&fix), "{fixes:?}");
 }
 
 #[test]

@@ -47,8 +47,9 @@ pub struct ConnInfo {
     /// waited for, or for ever. It may last longer by one retransmission timeout.
     pub ends_in: Option<Duration>,
     /// What keeps it from sending the next segment: the part of the name of a counter in
-    /// [`ConnStats`] after `blocked_by_`, or `path` while a path of which nothing is known is asked
-    /// whether it leads to the peer. `None` if nothing does, or there is nothing to send.
+    /// [`ConnStats`] after `blocked_by_`; `path` while a path of which nothing is known is asked
+    /// whether it leads to the peer; or `answer` where the peer has acknowledged nothing of what is
+    /// in flight for longer than that takes. `None` if nothing does, or there is nothing to send.
     pub blocked_by: Option<&'static str>,
     /// Payload bytes of the largest segment that is sent now.
     pub mss: u16,
@@ -84,7 +85,7 @@ impl Connection {
             rto: send.rtt.rto(send.backoff),
             silent: now.since(self.last_received),
             ends_in: self.ends_at().map(|at| at.since(now)),
-            blocked_by: self.blocked_by(),
+            blocked_by: self.blocked_by(now),
             mss: send.mss,
             terms: self.terms,
             controller: self.config.congestion,
@@ -140,9 +141,13 @@ impl Connection {
         }
     }
 
-    fn blocked_by(&self) -> Option<&'static str> {
+    fn blocked_by(&self, now: Instant) -> Option<&'static str> {
         if !matches!(self.state, State::Established { .. }) || !self.has_segment() {
             return None;
+        }
+        // A full window is not what keeps it then: the peer may have room by now.
+        if !self.send.flight.is_empty() && self.is_rtt_stale(now) {
+            return Some("answer");
         }
         let paced = self.timers.is_set(Timer::Pace).then_some("pace");
         match self.next_to_send() {

@@ -71,7 +71,10 @@ impl Daemon {
     /// What is to be mended, in words.
     fn troubles(&mut self, now: Instant) -> Vec<String> {
         let mismatches: Vec<_> = self.router.mismatches.describe(now, &self.table).collect();
-        let oversized = report::oversized(self.router.forwarder.stats());
+        let names = self.router.links.iter().map(Link::name);
+        let mtus = self.router.forwarder.devices().iter().map(|device| device.mtu);
+        let mtus: Vec<_> = names.zip(mtus).collect();
+        let oversized = report::oversized(self.router.forwarder.stats(), &mtus);
         let of_devices = self.troubles.iter().cloned();
         let edited = self.latest.differs().then(|| {
             let path = printable_path(self.table.file.path());

@@ -70,6 +70,7 @@ kinds! {
     RouterHosts,
     RouterSilent,
     ProcessSilent,
+    PeerSilent,
     ProcessDrops,
     Overruns,
     TooBig,

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::finding::{Finding, Kind, Severity};
-use crate::stat::{ANSWER_TIMEOUT, Process, Snapshot};
+use crate::stat::{ANSWER_TIMEOUT, Connection, Process, Snapshot};
 
 /// Segments sent again that are many: 5 % of them, and at least this number, since a few are lost
 /// now and then.
@@ -42,6 +42,19 @@ fn of_losses(process: &Process, owner: &str) -> Option<Finding> {
         let cause = format!("{owner} has counted since its start: {}", all.join(", "));
         Finding::note(Kind::ProcessDrops, cause, "`prp stat -s` has what still grows")
     })
+}
+
+/// A peer that owes `owner` an answer.
+fn of_silence(connection: &Connection, owner: &str) -> Option<Finding> {
+    let silent = connection.silent_seconds.filter(|_| connection.is_rtt_stale)?;
+    let (node, port) = (connection.peer_node, connection.peer_port);
+    let cause =
+        format!("{owner}: {node}:{port} owes an answer, and has been silent for {silent:.0} s");
+    let fix = format!(
+        "`prp doctor {node}` here; where that has an answer, `prp stat` and `prp doctor` there: is \
+         the process stopped?"
+    );
+    Some(Finding::warning(Kind::PeerSilent, cause, &fix))
 }
 
 /// As `finding`, only a note where the count in it has not grown since `before`.
@@ -129,6 +142,7 @@ fn of_process(process: &Process) -> Vec<Finding> {
     }
     found.extend(of_losses(process, &owner));
     for c in &process.connections {
+        found.extend(of_silence(c, &owner));
         let (repeats, sent) = (c.counter("retransmitted"), c.counter("segments_sent"));
         if repeats >= MANY_REPEATS && repeats * 20 >= sent {
             let percent = 100 * repeats / sent.max(1);
@@ -181,6 +195,27 @@ mod tests {
             let kinds: Vec<_> = of_process(&process).iter().map(|found| found.kind).collect();
             assert_eq!(kinds, [kind, Kind::ProcessDrops]);
         }
+    }
+
+    #[test]
+    fn of_process__names_a_peer_that_owes_an_answer() {
+        let connection = Connection {
+            peer_node: 2,
+            peer_port: 7000,
+            silent_seconds: Some(12.3),
+            ..Connection::default()
+        };
+        let mut process = Process { program: "p".into(), pid: 3, ..Process::default() };
+        process.connections = vec![connection];
+        assert_eq!(of_process(&process), [], "nothing is due");
+        process.connections[0].is_rtt_stale = true;
+        let found = of_process(&process);
+        let [Finding { kind: Kind::PeerSilent, severity: Severity::Warning, cause, .. }] =
+            &found[..]
+        else {
+            panic!("{found:?}")
+        };
+        assert!(cause.contains("2:7000") && cause.contains("12 s"), "{cause}");
     }
 
     #[test]

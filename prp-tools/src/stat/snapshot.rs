@@ -58,7 +58,7 @@ pub(crate) struct Listener {
 }
 
 /// A connection.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Connection {
     pub(crate) state: String,
     pub(crate) local_node: u16,

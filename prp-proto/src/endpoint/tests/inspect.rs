@@ -68,6 +68,21 @@ fn info__of_a_peer_that_is_gone() {
 }
 
 #[test]
+fn info__of_a_peer_that_falls_silent_while_the_window_is_full() {
+    let mut pair = Pair::default();
+    let server = ConnConfig { recv_buffer: Some(10_000), ..plain() };
+    let (c, _) = pair.established_with(plain(), server);
+    pair.write_all(ToServer, c, b"known");
+    assert!(pair.drive_until(|p| p.client.endpoint.is_flushed(c)));
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
+    pair.client.endpoint.write(pair.time, c, &pattern(40_000), Ending::Write).unwrap();
+    pair.drive_for(Duration::from_micros(100));
+    assert_eq!(info(&pair, c).blocked_by, Some("peer_window"), "{:?}", info(&pair, c));
+    pair.drive_for(Duration::from_secs(5));
+    assert_eq!(info(&pair, c).blocked_by, Some("answer"), "{:?}", info(&pair, c));
+}
+
+#[test]
 fn info__of_an_idle_connection_that_is_probed() {
     let mut pair = Pair::default();
     let (c, _) = pair.established();
