@@ -6,20 +6,16 @@
 
 // Numbers whose keys have no unit in their names.
 type seconds = number;
-type us = number; // microseconds
 type bytes = number;
 type frames = number;
 type segments = number;
 type datagrams = number;
-type Gbps = number; // 10^9 bits a second
 type ratio = number;
 type share = number; // part of 1
 
 // Objects with one key for each of these.
-type Transport = string; // prp, tcp, tcp_no_offload, tcp_no_segmentation, raw; in summaries prp_udp
-type Wait = string; // block, spin, adaptive
+type Transport = string; // prp, tcp, tcp_no_offload, tcp_no_segmentation, raw
 type Reason = string; // of dropped frames; only reasons that have occurred
-type Size = string; // bytes of a message
 
 // ---- Connections and nodes
 
@@ -456,81 +452,6 @@ type Pair = {
   to: string;
   gbps: number | null; // null if it failed
   failed: string | null; // why; null if it did not
-};
-
-// Goodput is of one stream where nothing else is said. Figures that were not measured are absent.
-type PrpPerfSummary = {
-  latency_us?: Record<Transport, Record<Wait, Record<Size, us>>>; // one way
-  goodput_gbps?: Record<string, Record<Transport, Gbps>>; // by MTU
-  goodput_mbps?: Record<string, Record<Transport, number>>; // by the link's rate in Mbit/s
-  connects_per_s?: Record<Transport, number>; // one after another, with a byte in each direction
-  cut_goodput_gbps?: Record<Transport, Gbps>; // MTU 1500, all offloads off
-  streams16_goodput_gbps?: Record<Transport, Gbps>; // of all streams together
-  streams256_goodput_gbps?: Record<Transport, Gbps>;
-  loss1pct_goodput_gbps?: Record<Transport, Gbps>; // 1 % of the frames lost
-  ports31_goodput_gbps?: Record<Transport, Gbps>; // 31 other processes hold ports
-  beside_goodput_gbps?: Record<Transport, Gbps>; // beside messages of 64 bytes, whose times follow
-  beside_latency_us?: Record<Transport, us>; // median
-  beside_latency_p99_us?: Record<Transport, us>;
-  one_core_latency_us?: Record<Transport, us>; // 64 bytes, both ends on one processor
-  busy_latency_us?: Record<Transport, Record<Wait, us>>; // a program computes on every processor
-  cpu_s_per_gb?: Record<Transport, seconds>; // of both ends, MTU 1500
-  bindings?: { // of bench --bindings
-    spin_us?: Record<string, us>; // c, rust; 64 bytes, both ends spin
-    latency_us?: Record<string, us>; // python, python_tcp; 64 bytes, default waits
-    arrays_gbps?: Record<string, Gbps>; // python, rust
-    requests_per_s?: Record<string, number>; // asyncio, asyncio_tcp
-    shuffle_s?: Record<string, seconds>; // dask, dask_tcp; 1 GB
-  };
-  key?: { // of bench --key: by mode, and the peers tls and quic
-    spin_us?: Record<string, us>; // over Ethernet, 64 bytes, both ends spin
-    udp_latency_us?: Record<string, us>; // 64 bytes, default waits
-    ethernet_gbps?: Record<string, Gbps>;
-    udp_gbps?: Record<string, Gbps>;
-    connects_per_s?: Record<string, number>; // over Ethernet
-  };
-  // Of bench --links: by underlay, rate in Mbit/s ("none": no limit), and delay in us.
-  links?: Record<string, Record<string, Record<string, LinkFigures & {
-    busy?: LinkFigures; // of nodes that also compute
-    // By the time to think in us, and by size.
-    think?: Record<string, Record<Size, {
-      p50_us: Record<Transport, us>;
-      p99_us: Record<Transport, us>;
-      cpu_us_per_message: Record<Transport, us>; // of both ends
-    }>>;
-    wire?: { // the program that delays
-      cpu_s_per_gb?: seconds;
-      us?: us; // what it adds to a small message beyond the delay
-    };
-  }>>>;
-  bars: {
-    name: string;
-    value: ratio | null; // of some a difference in us; null: not measured
-    bar: ratio; // what it is to be
-    reach: ratio; // what would be better still
-    at_most: boolean; // smaller is better
-    met: boolean | null; // null: not measured
-    reached: boolean | null;
-  }[];
-  machine: Machine & {
-    stolen?: share; // of the processor time, over all runs that say it
-    date?: string; // with --date
-    commit?: string; // with --commit
-  };
-};
-
-type LinkFigures = {
-  goodput_gbps?: Record<Transport, Gbps>;
-  cpu_s_per_gb?: Record<Transport, seconds>; // of both ends
-  client?: LinkEnd;
-  server?: LinkEnd;
-  message_us?: Record<Size, Record<Transport, us>>;
-};
-
-type LinkEnd = {
-  cpu_s_per_gb: Record<Transport, seconds>;
-  wake_ups_per_gb: Record<Transport, number>;
-  frames_per_wake_up?: Record<Transport, ratio>; // if it slept
 };
 
 // ---- Files

@@ -7,9 +7,9 @@
 //! The crate is mathematics: it measures nothing, reads no file and no clock. What it draws at
 //! random comes from a seed it is given.
 //!
-//! [`mod@unit`] has the quantities, [`point`] the models of one message, [`fit`] their parameters
-//! from measurements, [`graph`] what blocks are together, [`hiding`] what it gains to calculate
-//! meanwhile, and [`export`] gives fits to other programs.
+//! [`mod@unit`] has the quantities, [`rounds`] figures of several rounds, [`point`] the models of
+//! one message, [`fit`] their parameters from measurements, [`graph`] what blocks are together,
+//! [`hiding`] what it gains to calculate meanwhile, and [`export`] gives fits to other programs.
 //!
 //! Two messages one after the other, each with a fixed cost and a cost of each byte:
 //!
@@ -35,4 +35,5 @@ pub mod fit;
 pub mod graph;
 pub mod hiding;
 pub mod point;
+pub mod rounds;
 pub mod unit;

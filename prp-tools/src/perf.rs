@@ -24,14 +24,11 @@ mod parallel;
 mod pingpong;
 mod raw;
 mod report;
-mod results;
 mod rotation;
-mod rounds;
 mod serve;
 mod session;
 mod steal;
 mod stream;
-mod summary;
 mod sweep;
 mod think;
 mod transport;
@@ -89,8 +86,6 @@ enum PerfCommand {
     Connect(connect::ConnectArgs),
     Sweep(sweep::SweepArgs),
     Mesh(mesh::MeshArgs),
-    Summary(summary::SummaryArgs),
-    Results(results::ResultsArgs),
 }
 
 /// What all measurements have in common.
@@ -175,8 +170,6 @@ pub(crate) fn run(args: &PerfArgs) -> Result<(), Failure> {
         PerfCommand::Connect(args) => connect::run(args),
         PerfCommand::Sweep(args) => sweep::run(args),
         PerfCommand::Mesh(args) => mesh::run(args),
-        PerfCommand::Summary(args) => summary::run(args),
-        PerfCommand::Results(args) => results::run(args),
     };
     while ending.load(Ordering::Relaxed) {
         // What has failed now did so because of the signal, which is about to end us.

@@ -5,7 +5,7 @@ use super::*;
 
 /// Commands without `--json`: they print what others have sent, what was asked for as a file, or
 /// nothing.
-const NO_DATA: [&str; 22] = [
+const NO_DATA: [&str; 21] = [
     "prp cat",
     "prp generate completions",
     "prp generate man",
@@ -22,7 +22,6 @@ const NO_DATA: [&str; 22] = [
     "prp key use",
     "prp model collective",
     "prp model export",
-    "prp perf results",
     "prp perf serve",
     "prp proxy",
     "prp run",

@@ -94,7 +94,6 @@ fn usage__is_2_and_help_is_0() {
         "perf stream",
         "perf connect",
         "perf sweep",
-        "perf summary",
         "ping",
         "trace",
         "routed",
@@ -313,24 +312,6 @@ fn any__a_mistake_in_prphosts_is_1() {
     // Expect: a name that cannot be resolved is not one that is unknown.
     let (code, _, err) = run(&["cat", "alpha", "7"], "/nowhere/prphosts");
     assert_eq!(code, Some(1), "{err}");
-}
-
-#[test]
-fn summary__of_no_runs_and_of_what_is_no_run() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let dir_path = dir.path().to_str().expect("a name in ASCII");
-    let (code, _, err) = run(&["perf", "summary", dir_path], "/nowhere");
-    assert!(
-        code == Some(1) && err.starts_with(&format!("prp: {dir_path}: no runs here; ")),
-        "{err}"
-    );
-    std::fs::write(dir.path().join("connect.json"), "{\"ratios\": {\"tcp\": 1.5}}").expect("room");
-    let (code, out, err) = run(&["perf", "summary", dir_path], "/nowhere");
-    assert_eq!((code, err.as_str()), (Some(0), ""));
-    assert!(out.contains("1.500") && out.contains("met") && out.contains("not measured"), "{out}");
-    std::fs::write(dir.path().join("broken.json"), "{").expect("room");
-    let (code, _, err) = run(&["perf", "summary", dir_path], "/nowhere");
-    assert!(code == Some(1) && err.contains("broken.json"), "{err}");
 }
 
 /// `-` in the place of a file: standard input, as often as a command reads it, and no file of that

@@ -155,7 +155,7 @@ fn names__of_programs_are_shown_and_do_nothing() {
 #[test]
 fn names__of_files_are_shown_and_do_nothing() {
     let folder = folder();
-    for words in ["dump -r", "hosts check", "model fit", "perf summary"] {
+    for words in ["dump -r", "hosts check", "model fit"] {
         let output = prp(&folder, words).arg(OsStr::from_bytes(NAME)).output().expect("it runs");
         let (code, text) = ended(&output);
         assert!(code == Some(1) && text.contains(SHOWN), "{words}: {code:?} {text:?}");

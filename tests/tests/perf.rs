@@ -2,6 +2,7 @@
 //! not matter.
 #![allow(non_snake_case, reason = "tests are named function__case")]
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use prp_tests::scratch::TempFile;
 use prp_tests::topology::{Node, Topology};
 use prp_tests::{program, wait};
 use serde_json::Value;
+use tempfile::TempDir;
 
 prp_tests::main! {
     first: prp;
@@ -38,7 +40,8 @@ prp_tests::main! {
         client__interrupted_leaves_all_as_it_was,
         serve__interrupted_leaves_all_as_it_was,
         client__without_a_server,
-        client__says_first_that_its_report_cannot_be_written;
+        client__says_first_that_its_report_cannot_be_written,
+        bench__finds_its_figures;
 }
 
 const PUPPET: &str = env!("CARGO_BIN_EXE_puppet");
@@ -509,4 +512,51 @@ fn client__says_first_that_its_report_cannot_be_written() {
     assert_eq!(output.status.code(), Some(1));
     let printed = String::from_utf8_lossy(&output.stderr);
     assert!(printed.contains("/nowhere/report.json"), "{printed}");
+}
+
+/// What `prp-bench` looks for in the files of `bench` is there.
+fn bench__finds_its_figures() {
+    let topology = Topology::pair();
+    let _server = Server::start(&topology.node(2));
+    let folder = TempDir::new().expect("a folder");
+    let latency = ["latency", "2", "--vs", "tcp", "--time", "0.1"];
+    let beside = [&latency[..], &["--beside", "1"]].concat();
+    let think = [&latency[..], &["--think", "1ms"]].concat();
+    let runs: [(&[&str], &[&str]); 4] = [
+        (&beside, &["latency.beside", "latency.spin.64", "key.spin.off.1"]),
+        (&think, &["links.udp.none.0.think.1000.64", "bindings.rust_spin.1"]),
+        (
+            &["stream", "2", "--vs", "tcp", "--time", "0.1"],
+            &["links.ethernet.1000.0.stream", "stream.mtu1500", "stream.streams16.1"],
+        ),
+        (&["connect", "2", "--count", "4"], &["connect", "key.connect.sign.1"]),
+    ];
+    for (words, names) in runs {
+        let json = measure(&topology, words).to_string();
+        for name in names {
+            fs::write(folder.path().join(format!("{name}.json")), &json).expect("room");
+        }
+    }
+    let mut bench = Command::new(program::build_all(&["prp-bench"], PUPPET).join("prp-bench"));
+    let output = bench.args(["summary", "--json", "-"]).arg(folder.path()).output();
+    let json = serde_json::from_slice(&output.expect("it runs").stdout).expect("JSON");
+    let figures = [
+        "bars.1.value",
+        "beside_goodput_gbps.prp",
+        "beside_latency_p99_us.tcp",
+        "bindings.spin_us.rust",
+        "connects_per_s.prp",
+        "cpu_s_per_gb.prp",
+        "goodput_gbps.mtu1500.tcp",
+        "key.connects_per_s.sign",
+        "key.spin_us.off",
+        "latency_us.prp.spin.64",
+        "links.ethernet.1000.0.client.cpu_s_per_gb.prp",
+        "links.ethernet.1000.0.goodput_gbps.tcp",
+        "links.udp.none.0.think.1000.64.cpu_us_per_message.prp",
+        "links.udp.none.0.think.1000.64.p99_us.tcp",
+        "machine.cores",
+        "streams16_goodput_gbps.prp",
+    ];
+    assert_positive(&json, &figures);
 }

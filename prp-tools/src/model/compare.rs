@@ -7,6 +7,7 @@ mod pattern;
 use std::path::PathBuf;
 
 use clap::Args;
+use prp_model::rounds::median;
 
 pub(super) use collectives::kind;
 
@@ -67,14 +68,6 @@ pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
 fn summary(errors: &[f64]) -> Option<(f64, f64)> {
     let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
     Some((median(&sizes)?, sizes.into_iter().fold(0.0, f64::max)))
-}
-
-/// The middle one, or the middle of the two.
-fn median(values: &[f64]) -> Option<f64> {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    let (lower, upper) = (values.len().checked_sub(1)? / 2, values.len() / 2);
-    Some(f64::midpoint(values[lower], values[upper]))
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
+use prp_model::rounds;
 use prp_node::counted;
 use serde::Serialize;
 
 use super::control::Outcome;
 use super::machine::Machine;
-use super::rounds;
 use super::session::Session;
 use super::steal;
 use super::transport::Transport;

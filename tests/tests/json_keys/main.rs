@@ -231,60 +231,20 @@ fn of_measurements(one: &Node<'_>, two: &Node<'_>, printed: &mut Printed) {
     }
     printed.run(one.command(prp()), "perf mesh", &["-t", "0.05", "-q"]);
     printed.run(one.command(prp()), "perf stream", &["-t", "0.05", "-P", "2", "-q", "2"]);
-    let folder = TempDir::new().expect("a folder");
-    let files: [(&str, &[&str]); 4] = [
+    let commands: [(&str, &[&str]); 4] = [
         ("latency", &["-t", "0.05", "--vs", "tcp"]),
         ("stream", &["-t", "0.05", "-i", "0.02"]),
         ("connect", &["-c", "4"]),
         ("sweep", &["-t", "0.1"]),
     ];
-    for (what, words) in files {
+    for (what, words) in commands {
         let words = [words, &["--rounds", "2", "-q", "2"]].concat();
-        let name = format!("perf {what}");
-        printed.run(one.command(prp()), &name, &words);
-        let last = printed.0[&format!("prp {name}")].last().expect("it was run").to_string();
-        let of_bench = if what == "latency" { "latency.block.64" } else { what };
-        fs::write(folder.path().join(format!("{of_bench}.json")), last).expect("a file");
+        printed.run(one.command(prp()), &format!("perf {what}"), &words);
     }
     for words in [["--beside", "1"], ["--think", "1ms"]] {
         let words = [&words[..], &["-t", "0.05", "-q", "2"]].concat();
         printed.run(one.command(prp()), "perf latency", &words);
     }
-    for (what, command) in [
-        ("1000.25.stream", "stream"),
-        ("1000.25.busy.stream", "stream"),
-        ("1000.25.message.64", "latency"),
-        ("none.0.think.1000.64", "latency"),
-    ] {
-        let last = printed.0[&format!("prp perf {command}")].last().expect("it was run");
-        let file = folder.path().join(format!("links.ethernet.{what}.json"));
-        fs::write(file, last.to_string()).expect("a file");
-    }
-    let wire = folder.path().join("links.ethernet.1000.25.stream.wire.json");
-    fs::write(wire, r#"{"cpu_s": 0.5}"#).expect("a file");
-    for (what, command) in [("rust_spin", "latency"), ("rust_goodput", "stream")] {
-        let last = printed.0[&format!("prp perf {command}")].last().expect("it was run");
-        let file = folder.path().join(format!("bindings.{what}.1.json"));
-        fs::write(file, last.to_string()).expect("a file");
-    }
-    for what in ["c_spin", "latency_prp", "goodput_prp", "asyncio_prp", "shuffle_prp"] {
-        let file = folder.path().join(format!("bindings.{what}.1.json"));
-        fs::write(file, r#"{"figure": 1.5}"#).expect("a file");
-    }
-    for (what, command) in [
-        ("spin.off", "latency"),
-        ("ethernet.seal", "stream"),
-        ("udp_latency.seal", "latency"),
-        ("connect.sign", "connect"),
-    ] {
-        let last = printed.0[&format!("prp perf {command}")].last().expect("it was run");
-        let file = folder.path().join(format!("key.{what}.1.json"));
-        fs::write(file, last.to_string()).expect("a file");
-    }
-    let peer = folder.path().join("key.quic.1.json");
-    fs::write(peer, r#"{"gbps": 2.5, "p50_us": 20.5}"#).expect("a file");
-    let path = folder.path().to_str().expect("text");
-    printed.run(one.command(prp()), "perf summary", &[path]);
 }
 
 /// Commands that compute.

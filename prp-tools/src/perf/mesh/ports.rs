@@ -2,9 +2,8 @@
 
 use std::fmt;
 
+use prp_model::rounds::median;
 use serde::Serialize;
-
-use crate::perf::rounds::median;
 
 /// A port is slow if it has less than this part of what the others have in the middle: a link of a
 /// tenth of the speed, or of half duplex, has, and what scatters has not.

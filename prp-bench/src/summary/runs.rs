@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::Path;
 
-use prp_node::printable_path;
+use prp_model::rounds;
 use serde_json::Value;
 
-use crate::perf::rounds;
+use crate::at;
 
 /// Runs by name: that of the file without `.json`.
 #[derive(Debug, Default)]
@@ -19,19 +18,15 @@ impl Runs {
     ///
     /// # Errors
     /// If it or a file cannot be read, or is no JSON.
-    pub(super) fn read(dir: &Path) -> io::Result<Self> {
+    pub(super) fn read(dir: &Path) -> Result<Self, String> {
         let mut runs = BTreeMap::new();
-        for file in fs::read_dir(dir)? {
-            let path = file?.path();
+        for file in fs::read_dir(dir).map_err(|e| at(dir, e))? {
+            let path = file.map_err(|e| at(dir, e))?.path();
             let name = path.file_name().and_then(|name| name.to_str());
             let Some(name) = name.and_then(|name| name.strip_suffix(".json")) else { continue };
-            let value = serde_json::from_slice(&fs::read(&path)?).map_err(|e| {
-                io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    format!("{}: {e}", printable_path(&path)),
-                )
-            })?;
-            runs.insert(name.to_owned(), value);
+            let text = fs::read(&path).map_err(|e| at(&path, e))?;
+            let run = serde_json::from_slice(&text).map_err(|e| at(&path, e))?;
+            runs.insert(name.to_owned(), run);
         }
         Ok(Self(runs))
     }

@@ -8,12 +8,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use prp_model::rounds;
 use serde_json::{Value, json};
 
-use super::bars::Bar;
-use super::keys::insert;
+use super::keys::{gbps, insert};
 use super::runs::Runs;
-use crate::perf::rounds;
+use crate::bar::Bar;
 
 /// Bytes of a full frame at MTU 1500, as a rate limit counts them.
 const FRAME: f64 = 1514.0;
@@ -82,19 +82,9 @@ impl fmt::Display for Link<'_> {
     }
 }
 
-/// Where a stream's goodput is.
-fn gbps(transport: &str) -> String {
-    super::keys::gbps(transport)
-}
-
 /// Links of these runs, in order.
 fn links(runs: &Runs) -> BTreeSet<Link<'_>> {
     runs.names().filter_map(|name| Some(Link::of(name)?.0)).collect()
-}
-
-/// Whether there are any.
-pub(super) fn are_in(runs: &Runs) -> bool {
-    !links(runs).is_empty()
 }
 
 /// Processor time of both ends for a gigabyte or a message, PRP's by that of `other`: the median of
@@ -142,7 +132,9 @@ pub(super) fn bars(runs: &Runs) -> Vec<Bar> {
     let stream_cpu = |link: &str, other: &str| {
         cpu_ratio(runs, &format!("links.{link}.stream"), "cost_per_gb", other)
     };
-    let ratio = |run: &str| runs.number(&format!("links.{run}"), "ratios.tcp");
+    let tcp = |name: &str, run: &str, sign: char, limits: (f64, f64)| {
+        Bar::new(name, runs.number(&format!("links.{run}"), "ratios.tcp"), sign, limits)
+    };
     let limited = cpu(runs, "links.ethernet.1000.0.stream", "cost_per_gb", "prp");
     let unlimited = cpu(runs, "links.ethernet.none.0.stream", "cost_per_gb", "prp");
     let of_own = rounds::median(&limited).zip(rounds::median(&unlimited));
@@ -187,21 +179,16 @@ pub(super) fn bars(runs: &Runs) -> Vec<Bar> {
     bars.extend(rates.map(|(name, rate)| bar(name, fullness(runs, rate), '>', (FULL, 0.998))));
     bars.extend(of_messages(runs));
     bars.extend([
-        bar("no limit, over UDP: goodput, PRP / TCP", ratio("udp.none.0.stream"), '>', (0.9, 1.2)),
+        tcp("no limit, over UDP: goodput, PRP / TCP", "udp.none.0.stream", '>', (0.9, 1.2)),
         bar(
             "no limit, over UDP: CPU s/GB, PRP / TCP",
             stream_cpu("udp.none.0", "tcp"),
             '<',
             (1.3, 1.0),
         ),
-        bar("udp: 8 KiB, both spinning, PRP / TCP", ratio("udp.none.0.spin.8192"), '<', (1.1, 0.8)),
-        bar(
-            "udp: 64 KiB, both spinning, PRP / TCP",
-            ratio("udp.none.0.spin.65536"),
-            '<',
-            (1.1, 0.8),
-        ),
-        bar("goodput MTU 65535, PRP / TCP", ratio("ethernet.none.0.mtu65535"), '>', (1.0, 1.5)),
+        tcp("udp: 8 KiB, both spinning, PRP / TCP", "udp.none.0.spin.8192", '<', (1.1, 0.8)),
+        tcp("udp: 64 KiB, both spinning, PRP / TCP", "udp.none.0.spin.65536", '<', (1.1, 0.8)),
+        tcp("goodput MTU 65535, PRP / TCP", "ethernet.none.0.mtu65535", '>', (1.0, 1.5)),
         bar(
             "MTU 65535: segments sent again",
             repeats[0].zip(repeats[1]).map(|(client, server)| client + server),

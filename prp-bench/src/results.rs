@@ -1,4 +1,4 @@
-//! `prp perf results`: what `netns-scripts/bench --json` wrote, as a page of the book.
+//! `prp-bench results`: what `netns-scripts/bench --json` wrote, as a page of the book.
 
 mod bindings;
 mod cluster_key;
@@ -9,12 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use prp_node::printable_path;
 use serde_json::Value;
 
-use super::report;
-use crate::argument::input_file;
-use crate::exit::{Code, Failure};
+use crate::bar::Bar;
+use crate::{Done, at, print};
 
 /// Make a page of the results of netns-scripts/bench.
 ///
@@ -22,12 +20,9 @@ use crate::exit::{Code, Failure};
 /// the newest run of each machine, the newest machine first, in Markdown, and behind it the newest
 /// of each of the others.
 #[derive(Debug, Args)]
-#[command(after_help = crate::exit::help("\
-  prp perf results docs/results/*.json > docs/results.md
-"))]
 pub(crate) struct ResultsArgs {
     /// The files
-    #[arg(required = true, value_parser = input_file())]
+    #[arg(required = true)]
     files: Vec<PathBuf>,
 }
 
@@ -35,7 +30,7 @@ pub(crate) struct ResultsArgs {
 const HEAD: &str = "\
 # Results
 
-`netns-scripts/bench` writes these figures, and `prp perf results` makes this page of them: the
+`netns-scripts/bench` writes these figures, and `prp-bench results` makes this page of them: the
 newest run of each machine that the project has figures of. Two nodes are two network namespaces on
 one machine, joined by a veth pair; PRP and TCP alternate on the same link; figures are medians of
 one run. **These are virtual links: no figure of this page is of a network card.**
@@ -56,64 +51,52 @@ struct PageFigure {
 
 /// The figures that a reader compares first, as `keys` names them.
 const FIGURES: [PageFigure; 18] = [
-    PageFigure::of("64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64", "tcp"),
-    PageFigure::of("64 bytes one way, both ends spin", "us", "latency_us.{}.spin.64", "tcp"),
-    PageFigure::of("64 bytes one way, both ends block", "us", "latency_us.{}.block.64", "tcp"),
-    PageFigure::of("8 KiB one way, defaults", "us", "latency_us.{}.adaptive.8192", "tcp"),
-    PageFigure::of("connections a second", "", "connects_per_s.{}", "tcp"),
-    PageFigure::of("one stream, MTU 1500", "Gbit/s", "goodput_gbps.mtu1500.{}", "tcp"),
-    PageFigure::of(
-        "the same, TCP without offloads",
-        "Gbit/s",
-        "goodput_gbps.mtu1500.{}",
-        "tcp_no_offload",
-    ),
-    PageFigure::of(
+    figure("64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64", "tcp"),
+    figure("64 bytes one way, both ends spin", "us", "latency_us.{}.spin.64", "tcp"),
+    figure("64 bytes one way, both ends block", "us", "latency_us.{}.block.64", "tcp"),
+    figure("8 KiB one way, defaults", "us", "latency_us.{}.adaptive.8192", "tcp"),
+    figure("connections a second", "", "connects_per_s.{}", "tcp"),
+    figure("one stream, MTU 1500", "Gbit/s", "goodput_gbps.mtu1500.{}", "tcp"),
+    figure("the same, TCP without offloads", "Gbit/s", "goodput_gbps.mtu1500.{}", "tcp_no_offload"),
+    figure(
         "one stream, MTU 9000, TCP without offloads",
         "Gbit/s",
         "goodput_gbps.mtu9000.{}",
         "tcp_no_offload",
     ),
-    PageFigure::of("one stream, MTU 65535", "Gbit/s", "goodput_gbps.mtu65535.{}", "tcp"),
-    PageFigure::of("one stream, 1 % of frames lost", "Gbit/s", "loss1pct_goodput_gbps.{}", "tcp"),
-    PageFigure::of("256 streams", "Gbit/s", "streams256_goodput_gbps.{}", "tcp"),
-    PageFigure::of(
+    figure("one stream, MTU 65535", "Gbit/s", "goodput_gbps.mtu65535.{}", "tcp"),
+    figure("one stream, 1 % of frames lost", "Gbit/s", "loss1pct_goodput_gbps.{}", "tcp"),
+    figure("256 streams", "Gbit/s", "streams256_goodput_gbps.{}", "tcp"),
+    figure(
         "processor time for a gigabyte, TCP without offloads",
         "s",
         "cpu_s_per_gb.{}",
         "tcp_no_offload",
     ),
-    PageFigure::over_udp("over UDP: 64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64"),
-    PageFigure::over_udp(
-        "over UDP: 64 bytes one way, both ends spin",
-        "us",
-        "latency_us.{}.spin.64",
-    ),
-    PageFigure::over_udp(
-        "over UDP: 8 KiB one way, both ends spin",
-        "us",
-        "latency_us.{}.spin.8192",
-    ),
-    PageFigure::over_udp("over UDP: one stream, MTU 1500", "Gbit/s", "goodput_gbps.mtu1500.{}"),
-    PageFigure::over_udp("over UDP: one stream, offloads off", "Gbit/s", "cut_goodput_gbps.{}"),
-    PageFigure::over_udp("over UDP: processor time for a gigabyte", "s", "cpu_s_per_gb.{}"),
+    over_udp("over UDP: 64 bytes one way, defaults", "us", "latency_us.{}.adaptive.64"),
+    over_udp("over UDP: 64 bytes one way, both ends spin", "us", "latency_us.{}.spin.64"),
+    over_udp("over UDP: 8 KiB one way, both ends spin", "us", "latency_us.{}.spin.8192"),
+    over_udp("over UDP: one stream, MTU 1500", "Gbit/s", "goodput_gbps.mtu1500.{}"),
+    over_udp("over UDP: one stream, offloads off", "Gbit/s", "cut_goodput_gbps.{}"),
+    over_udp("over UDP: processor time for a gigabyte", "s", "cpu_s_per_gb.{}"),
 ];
 
+/// Returns a figure of Ethernet.
+const fn figure(
+    what: &'static str,
+    unit: &'static str,
+    path: &'static str,
+    theirs: &'static str,
+) -> PageFigure {
+    PageFigure { what, unit, path, ours: "prp", theirs }
+}
+
+/// Returns one of the UDP underlay, beside TCP with its offloads.
+const fn over_udp(what: &'static str, unit: &'static str, path: &'static str) -> PageFigure {
+    PageFigure { ours: "prp_udp", ..figure(what, unit, path, "tcp") }
+}
+
 impl PageFigure {
-    const fn of(
-        what: &'static str,
-        unit: &'static str,
-        path: &'static str,
-        theirs: &'static str,
-    ) -> Self {
-        Self { what, unit, path, ours: "prp", theirs }
-    }
-
-    /// Of the UDP underlay, beside TCP with its offloads.
-    const fn over_udp(what: &'static str, unit: &'static str, path: &'static str) -> Self {
-        Self { ours: "prp_udp", ..Self::of(what, unit, path, "tcp") }
-    }
-
     fn value(&self, run: &Value, transport: &str) -> Option<f64> {
         let path = self.path.replace("{}", transport).replace('.', "/");
         run.pointer(&format!("/{path}"))?.as_f64()
@@ -144,59 +127,44 @@ fn short(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// What was run: `bench` alone, with `--bindings`, with `--links`, or with `--key`.
-#[derive(Copy, Clone, Debug, Eq, PartialEq)]
-enum Kind {
-    Main,
-    Bindings,
-    Links,
-    Key,
-}
-
-impl Kind {
-    /// The key that only its figures have.
-    fn key(self) -> Option<&'static str> {
-        match self {
-            Self::Main => None,
-            Self::Bindings => Some("bindings"),
-            Self::Links => Some("links"),
-            Self::Key => Some("key"),
-        }
-    }
-}
+/// What options of `bench` measure: the key that only their figures have, the heading, and what
+/// makes the text of the value.
+const OPTIONS: [(&str, &str, fn(&Value) -> String); 3] = [
+    ("bindings", "Programs in C and Python", bindings::section),
+    ("links", "Links with a rate and a delay", links::section),
+    ("key", "The cluster key", cluster_key::section),
+];
 
 /// A run, its machine's name, and its date.
 struct Run {
     machine: String,
     date: String,
     figures: Value,
+    bars: Vec<Bar>,
 }
 
 impl Run {
-    fn read(path: &Path) -> Result<Self, Failure> {
-        let text = fs::read_to_string(path).map_err(|e| Failure::reading(path, &e))?;
-        Self::of(&text).ok_or_else(|| {
-            let text = format!("{}: not what `bench --json` writes", printable_path(path));
-            Failure::new(Code::Failed, text)
-        })
+    fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|e| at(path, e))?;
+        Self::of(&text).ok_or_else(|| at(path, "not what `bench --json` writes"))
     }
 
     fn of(text: &str) -> Option<Self> {
         let figures: Value = serde_json::from_str(text).ok()?;
-        let machine = figures.get("machine")?;
-        let word = |key: &str| machine.get(key).and_then(Value::as_str).unwrap_or_default();
-        let cores = machine.get("cores")?.as_u64()?;
+        let machine = &figures["machine"];
+        let word = |key: &str| machine[key].as_str().unwrap_or_default();
+        let cores = machine["cores"].as_u64()?;
         Some(Self {
             machine: format!("{}, {cores} processors", word("cpu")),
             date: word("date").to_owned(),
-            figures: figures.clone(),
+            bars: serde_json::from_value(figures["bars"].clone()).ok()?,
+            figures,
         })
     }
 
-    /// What it was a run of.
-    fn kind(&self) -> Kind {
-        let has = |kind: &&Kind| kind.key().is_some_and(|key| self.figures.get(key).is_some());
-        [Kind::Bindings, Kind::Links, Kind::Key].iter().find(has).copied().unwrap_or(Kind::Main)
+    /// The key of the option that it was a run of; `None` of `bench` alone.
+    fn option(&self) -> Option<&'static str> {
+        OPTIONS.iter().map(|(key, ..)| *key).find(|key| self.figures.get(key).is_some())
     }
 
     /// When and on what it was run.
@@ -218,11 +186,9 @@ impl Run {
     /// All that the page has of it.
     fn section(&self) -> String {
         let mut out = self.facts();
-        match self.kind() {
-            Kind::Bindings => out += &bindings::section(&self.figures["bindings"]),
-            Kind::Links => out += &links::section(&self.figures["links"]),
-            Kind::Key => out += &cluster_key::section(&self.figures["key"]),
-            Kind::Main => {
+        match OPTIONS.iter().find(|(key, ..)| self.option() == Some(*key)) {
+            Some((key, _, section)) => out += &section(&self.figures[key]),
+            None => {
                 out += "| | PRP | TCP | PRP / TCP |\n| --- | --- | --- | --- |\n";
                 for line in FIGURES.iter().filter_map(|figure| figure.line(&self.figures)) {
                     let _ = writeln!(out, "{line}");
@@ -230,30 +196,22 @@ impl Run {
             }
         }
         out += "\n| bar | figure | at | reach for | |\n| --- | --- | --- | --- | --- |\n";
-        for bar in self.figures["bars"].as_array().into_iter().flatten() {
+        for bar in &self.bars {
             let _ = writeln!(out, "{}", bar_line(bar));
         }
         out
     }
 }
 
-fn bar_line(bar: &Value) -> String {
-    let sign = if bar["at_most"] == true { "at most" } else { "at least" };
-    let figure = bar["value"].as_f64().map_or_else(|| "-".to_owned(), |v| format!("{v:.3}"));
-    let verdict = match (bar["met"].as_bool(), bar["reached"].as_bool()) {
-        (None, _) => "not measured",
-        (_, Some(true)) => "met, and the reach",
-        (Some(true), _) => "met",
-        (Some(false), _) => "**missed**",
-    };
-    let name = bar["name"].as_str().unwrap_or_default();
-    let limit = bar["bar"].as_f64().unwrap_or_default();
-    let reach = bar["reach"].as_f64().unwrap_or_default();
-    format!("| {name} | {figure} | {sign} {limit} | {reach} | {verdict} |")
+fn bar_line(bar: &Bar) -> String {
+    let sign = if bar.at_most { "at most" } else { "at least" };
+    let verdict = bar.verdict().replace("MISSED", "**missed**");
+    let (name, figure) = (&bar.name, bar.figure());
+    format!("| {name} | {figure} | {sign} {} | {} | {verdict} |", bar.bar, bar.reach)
 }
 
 /// The page: the newest run of each machine, the newest machine first; behind it the newest of each
-/// other kind.
+/// option.
 fn page(mut runs: Vec<Run>) -> String {
     runs.sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.machine.cmp(&b.machine)));
     let mut machines: Vec<&str> = Vec::new();
@@ -264,19 +222,15 @@ fn page(mut runs: Vec<Run>) -> String {
     }
     let mut out = HEAD.to_owned();
     for machine in machines {
-        let newest =
-            |kind: Kind| runs.iter().find(|run| run.machine == machine && run.kind() == kind);
+        let newest = |option: Option<&str>| {
+            runs.iter().find(|run| run.machine == machine && run.option() == option)
+        };
         let _ = writeln!(out, "\n## {machine}");
-        if let Some(run) = newest(Kind::Main) {
+        if let Some(run) = newest(None) {
             let _ = write!(out, "\n{}", run.section());
         }
-        let others = [
-            (Kind::Bindings, "Programs in C and Python"),
-            (Kind::Links, "Links with a rate and a delay"),
-            (Kind::Key, "The cluster key"),
-        ];
-        for (kind, heading) in others {
-            if let Some(run) = newest(kind) {
+        for (key, heading, _) in OPTIONS {
+            if let Some(run) = newest(Some(key)) {
                 let _ = write!(out, "\n### {heading}\n\n{}", run.section());
             }
         }
@@ -284,12 +238,10 @@ fn page(mut runs: Vec<Run>) -> String {
     out
 }
 
-/// Runs `prp perf results`.
-pub(super) fn run(args: &ResultsArgs) -> Result<(), Failure> {
+/// Runs `prp-bench results`.
+pub(super) fn run(args: &ResultsArgs) -> Done {
     let runs: Result<Vec<_>, _> = args.files.iter().map(|path| Run::read(path)).collect();
-    let page = page(runs?);
-    let lines: Vec<_> = page.lines().map(str::to_owned).collect();
-    report::publish(None, "", &lines)
+    print(&page(runs?))
 }
 
 #[cfg(test)]

@@ -4,56 +4,44 @@
 //! A run is called `key.FIGURE.MODE.ROUND`, with `prp perf`'s own JSON. Those of the peers are
 //! called `key.tls.ROUND` and `key.quic.ROUND`, and have both of their figures.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::bars::Bar;
-use super::keys::insert;
+use super::measured::Measured;
 use super::runs::Runs;
-use crate::perf::rounds;
+use crate::bar::Bar;
 
-/// What was measured: in the names of runs, where its figure is, and as it is called in JSON.
-const MEASURED: [(&str, &str, &str); 16] = [
-    ("spin.off", P50, "spin_us.off"),
-    ("spin.sign", P50, "spin_us.sign"),
-    ("spin.seal", P50, "spin_us.seal"),
-    ("ethernet.off", GBPS, "ethernet_gbps.off"),
-    ("ethernet.sign", GBPS, "ethernet_gbps.sign"),
-    ("ethernet.seal", GBPS, "ethernet_gbps.seal"),
-    ("udp.off", GBPS, "udp_gbps.off"),
-    ("udp.seal", GBPS, "udp_gbps.seal"),
-    ("tls", "gbps", "udp_gbps.tls"),
-    ("quic", "gbps", "udp_gbps.quic"),
-    ("udp_latency.seal", P50, "udp_latency_us.seal"),
-    ("tls", "p50_us", "udp_latency_us.tls"),
-    ("quic", "p50_us", "udp_latency_us.quic"),
-    ("connect.off", PER_S, "connects_per_s.off"),
-    ("connect.sign", PER_S, "connects_per_s.sign"),
-    ("connect.seal", PER_S, "connects_per_s.seal"),
-];
+const MEASURED: Measured = Measured {
+    prefix: "key",
+    figures: &[
+        ("spin.off", P50, "spin_us.off"),
+        ("spin.sign", P50, "spin_us.sign"),
+        ("spin.seal", P50, "spin_us.seal"),
+        ("ethernet.off", GBPS, "ethernet_gbps.off"),
+        ("ethernet.sign", GBPS, "ethernet_gbps.sign"),
+        ("ethernet.seal", GBPS, "ethernet_gbps.seal"),
+        ("udp.off", GBPS, "udp_gbps.off"),
+        ("udp.seal", GBPS, "udp_gbps.seal"),
+        ("tls", "gbps", "udp_gbps.tls"),
+        ("quic", "gbps", "udp_gbps.quic"),
+        ("udp_latency.seal", P50, "udp_latency_us.seal"),
+        ("tls", "p50_us", "udp_latency_us.tls"),
+        ("quic", "p50_us", "udp_latency_us.quic"),
+        ("connect.off", PER_S, "connects_per_s.off"),
+        ("connect.sign", PER_S, "connects_per_s.sign"),
+        ("connect.seal", PER_S, "connects_per_s.seal"),
+    ],
+};
 
 const P50: &str = "results.prp.p50_us.median";
 const GBPS: &str = "results.prp.gbps.median";
 const PER_S: &str = "results.prp.per_s.median";
 
-/// Whether there are any.
-pub(super) fn are_in(runs: &Runs) -> bool {
-    runs.names().any(|name| name.starts_with("key."))
-}
-
-/// The figures of all rounds, by what it is called in JSON.
-fn figures(runs: &Runs, key: &str) -> Vec<f64> {
-    let measured = MEASURED.iter().find(|(_, _, name)| *name == key);
-    measured.map_or_else(Vec::new, |(run, path, _)| runs.numbers(&format!("key.{run}"), path))
-}
-
 /// The bars.
-pub(super) fn bars(runs: &Runs) -> [Bar; 10] {
-    let of = |key: &str| figures(runs, key);
-    let ratio = |ours: &str, theirs: &str| rounds::ratio(&of(ours), &of(theirs));
-    let added =
-        |mode: &str| rounds::difference(&of(&format!("spin_us.{mode}")), &of("spin_us.off"));
+pub(super) fn bars(runs: &Runs) -> Vec<Bar> {
+    let ratio = |ours: &str, theirs: &str| MEASURED.ratio(runs, ours, theirs);
+    let added = |mode: &str| MEASURED.difference(runs, &format!("spin_us.{mode}"), "spin_us.off");
     let bar = Bar::new;
-    [
+    vec![
         bar("64 bytes, both spinning, us: seal - off", added("seal"), '<', (0.35, 0.2)),
         bar("64 bytes, both spinning, us: sign - off", added("sign"), '<', (0.3, 0.15)),
         bar(
@@ -107,19 +95,15 @@ pub(super) fn bars(runs: &Runs) -> [Bar; 10] {
     ]
 }
 
-/// All figures: medians of their rounds.
+/// All figures.
 pub(super) fn keys(runs: &Runs) -> Value {
-    let mut keys = Map::new();
-    for (_, _, key) in MEASURED {
-        if let Some(value) = rounds::median(&figures(runs, key)) {
-            insert(&mut keys, key, json!(value));
-        }
-    }
-    Value::Object(keys)
+    MEASURED.keys(runs)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn runs() -> Runs {
@@ -147,7 +131,7 @@ mod tests {
 
     #[test]
     fn bars__are_of_neighbouring_rounds() {
-        let found = bars(&runs()).map(|bar| (bar.value, bar.verdict()));
+        let found: Vec<_> = bars(&runs()).iter().map(|bar| (bar.value, bar.verdict())).collect();
         assert_eq!(
             found,
             [

@@ -1,57 +1,24 @@
-//! What PRP is to come up to: ratios within one run, since a machine's absolute figures change from
-//! one minute to the next.
+//! The bars of `bench` alone.
 
-use serde::Serialize;
+use prp_model::rounds;
 
 use super::keys::gbps;
 use super::runs::Runs;
-use crate::perf::rounds;
+use crate::bar::Bar;
 
 /// Payload of a full frame at MTU 1500, by the bytes it takes on the wire as a rate limit counts
 /// them.
 const PAYLOAD_PART: f64 = 1484.0 / 1514.0;
 
-/// One figure and what it is to be.
-#[derive(Debug, Serialize)]
-pub(super) struct Bar {
-    pub(super) name: &'static str,
-    /// `None` if it was not measured.
-    pub(super) value: Option<f64>,
-    pub(super) bar: f64,
-    /// What would be better still.
-    pub(super) reach: f64,
-    /// Smaller is better.
-    pub(super) at_most: bool,
-    met: Option<bool>,
-    reached: Option<bool>,
-}
-
-impl Bar {
-    pub(super) fn new(
-        name: &'static str,
-        value: Option<f64>,
-        sign: char,
-        (bar, reach): (f64, f64),
-    ) -> Self {
-        let at_most = sign == '<';
-        let holds = |limit: f64| value.map(|v| if at_most { v <= limit } else { v >= limit });
-        Self { name, value, bar, reach, at_most, met: holds(bar), reached: holds(reach) }
-    }
-
-    /// In a word.
-    pub(super) fn verdict(&self) -> &'static str {
-        match (self.met, self.reached) {
-            (None, _) => "not measured",
-            (_, Some(true)) => "met, and the reach",
-            (Some(true), _) => "met",
-            (Some(false), _) => "MISSED",
-        }
-    }
-}
-
 /// All of them.
 pub(super) fn all(runs: &Runs) -> Vec<Bar> {
-    let ratio = |name: &str, to: &str| runs.number(name, &format!("ratios.{to}"));
+    let by = |to: &'static str| {
+        move |name: &str, run: &str, sign: char, limits: (f64, f64)| {
+            Bar::new(name, runs.number(run, &format!("ratios.{to}")), sign, limits)
+        }
+    };
+    let (tcp, raw, no_offload) = (by("tcp"), by("raw"), by("tcp_no_offload"));
+    let bar = Bar::new;
     let apart = |name: &str, from: &str| {
         rounds::ratio(&runs.numbers(name, &gbps("prp")), &runs.numbers(from, &gbps("prp")))
     };
@@ -61,66 +28,41 @@ pub(super) fn all(runs: &Runs) -> Vec<Bar> {
     };
     let cpu_ratio = cpu_ratio(runs, "stream.mtu1500", "tcp_no_offload");
     let mut bars = vec![
-        Bar::new(
-            "64 bytes, both blocking, PRP / TCP",
-            ratio("latency.block.64", "tcp"),
-            '<',
-            (0.75, 0.5),
-        ),
-        Bar::new(
-            "64 bytes, both spinning, PRP / TCP",
-            ratio("latency.spin.64", "tcp"),
-            '<',
-            (0.4, 0.25),
-        ),
-        Bar::new(
-            "64 bytes, defaults, PRP / TCP",
-            ratio("latency.adaptive.64", "tcp"),
-            '<',
-            (0.5, 0.2),
-        ),
-        Bar::new(
-            "64 bytes, both spinning, PRP / raw",
-            ratio("latency.spin.64", "raw"),
-            '<',
-            (1.5, 1.15),
-        ),
-        Bar::new("goodput MTU 1500, PRP / raw", ratio("stream.mtu1500", "raw"), '>', (0.85, 0.97)),
-        Bar::new(
+        tcp("64 bytes, both blocking, PRP / TCP", "latency.block.64", '<', (0.75, 0.5)),
+        tcp("64 bytes, both spinning, PRP / TCP", "latency.spin.64", '<', (0.4, 0.25)),
+        tcp("64 bytes, defaults, PRP / TCP", "latency.adaptive.64", '<', (0.5, 0.2)),
+        raw("64 bytes, both spinning, PRP / raw", "latency.spin.64", '<', (1.5, 1.15)),
+        raw("goodput MTU 1500, PRP / raw", "stream.mtu1500", '>', (0.85, 0.97)),
+        no_offload(
             "goodput MTU 1500, PRP / TCP without offloads",
-            ratio("stream.mtu1500", "tcp_no_offload"),
+            "stream.mtu1500",
             '>',
             (1.0, 1.2),
         ),
-        Bar::new(
+        no_offload(
             "goodput MTU 9000, PRP / TCP without offloads",
-            ratio("stream.mtu9000", "tcp_no_offload"),
+            "stream.mtu9000",
             '>',
             (1.1, 1.5),
         ),
-        Bar::new("goodput MTU 65535, PRP / TCP", ratio("stream.mtu65535", "tcp"), '>', (1.0, 1.4)),
-        Bar::new("100 Mbit/s link, goodput / what fits", of_rate(100), '>', (0.985, 0.998)),
-        Bar::new("1 Gbit/s link, goodput / what fits", of_rate(1000), '>', (0.985, 0.998)),
-        Bar::new("connections per second, PRP / TCP", ratio("connect", "tcp"), '>', (1.0, 2.0)),
-        Bar::new(
+        tcp("goodput MTU 65535, PRP / TCP", "stream.mtu65535", '>', (1.0, 1.4)),
+        bar("100 Mbit/s link, goodput / what fits", of_rate(100), '>', (0.985, 0.998)),
+        bar("1 Gbit/s link, goodput / what fits", of_rate(1000), '>', (0.985, 0.998)),
+        tcp("connections per second, PRP / TCP", "connect", '>', (1.0, 2.0)),
+        bar(
             "goodput of 256 streams / of 1",
             apart("stream.streams256", "stream.streams1"),
             '>',
             (0.8, 1.0),
         ),
-        Bar::new("CPU s/GB MTU 1500, PRP / TCP without offloads", cpu_ratio, '<', (1.2, 0.8)),
-        Bar::new(
+        bar("CPU s/GB MTU 1500, PRP / TCP without offloads", cpu_ratio, '<', (1.2, 0.8)),
+        bar(
             "goodput beside 31 processes with ports / alone",
             apart("stream.ports31", "stream.ports0"),
             '>',
             (0.6, 0.9),
         ),
-        Bar::new(
-            "64 bytes, both on one core, PRP / TCP",
-            ratio("latency.onecore", "tcp"),
-            '<',
-            (1.0, 0.5),
-        ),
+        tcp("64 bytes, both on one core, PRP / TCP", "latency.onecore", '<', (1.0, 0.5)),
     ];
     bars.extend(over_udp(runs));
     bars
@@ -134,7 +76,9 @@ fn cpu_ratio(runs: &Runs, name: &str, other: &str) -> Option<f64> {
 
 /// Those of the UDP underlay: TCP has all its offloads there.
 fn over_udp(runs: &Runs) -> [Bar; 8] {
-    let ratio = |name: &str| runs.number(&format!("udp.{name}"), "ratios.tcp");
+    let tcp = |name: &str, run: &str, sign: char, limits: (f64, f64)| {
+        Bar::new(name, runs.number(&format!("udp.{run}"), "ratios.tcp"), sign, limits)
+    };
     let goodput = |mtu: u32| runs.number(&format!("udp.stream.mtu{mtu}"), &gbps("prp"));
     let near = |a: Option<f64>, b: Option<f64>| Some((a? / b?).min(b? / a?));
     let pairs = [(1400, 1499), (1499, 1500), (1500, 9000)];
@@ -143,13 +87,13 @@ fn over_udp(runs: &Runs) -> [Bar; 8] {
     let cpu = cpu_ratio(runs, "udp.stream.mtu1500", "tcp");
     let bar = Bar::new;
     [
-        bar("udp: goodput MTU 1500, PRP / TCP", ratio("stream.mtu1500"), '>', (0.9, 1.2)),
+        tcp("udp: goodput MTU 1500, PRP / TCP", "stream.mtu1500", '>', (0.9, 1.2)),
         bar("udp: CPU s/GB MTU 1500, PRP / TCP", cpu, '<', (1.3, 1.0)),
-        bar("udp: 8 KiB, both spinning, PRP / TCP", ratio("latency.spin.8192"), '<', (1.1, 0.8)),
-        bar("udp: 64 KiB, both spinning, PRP / TCP", ratio("latency.spin.65536"), '<', (1.1, 0.8)),
-        bar("udp: 64 bytes, both spinning, PRP / TCP", ratio("latency.spin.64"), '<', (0.85, 0.75)),
-        bar("udp: 64 bytes, defaults, PRP / TCP", ratio("latency.adaptive.64"), '<', (0.5, 0.3)),
-        bar("udp: goodput without offloads, PRP / TCP", ratio("stream.cut"), '>', (0.8, 1.0)),
+        tcp("udp: 8 KiB, both spinning, PRP / TCP", "latency.spin.8192", '<', (1.1, 0.8)),
+        tcp("udp: 64 KiB, both spinning, PRP / TCP", "latency.spin.65536", '<', (1.1, 0.8)),
+        tcp("udp: 64 bytes, both spinning, PRP / TCP", "latency.spin.64", '<', (0.85, 0.75)),
+        tcp("udp: 64 bytes, defaults, PRP / TCP", "latency.adaptive.64", '<', (0.5, 0.3)),
+        tcp("udp: goodput without offloads, PRP / TCP", "stream.cut", '>', (0.8, 1.0)),
         bar("udp: goodput MTU 1400, 1499, 1500, 9000, worst pair", worst, '>', (0.85, 0.95)),
     ]
 }

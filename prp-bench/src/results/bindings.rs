@@ -7,44 +7,33 @@ use serde_json::Value;
 use super::short;
 
 /// A line: what it is, its unit, and two columns, each with its name and where its figure is.
-struct Line {
-    what: &'static str,
-    unit: &'static str,
-    ours: (&'static str, &'static str),
-    theirs: (&'static str, &'static str),
-}
+type Line = (&'static str, &'static str, [(&'static str, &'static str); 2]);
 
 const LINES: [Line; 5] = [
-    Line {
-        what: "64 bytes one way, both ends spin",
-        unit: "us",
-        ours: ("C", "/spin_us/c"),
-        theirs: ("Rust", "/spin_us/rust"),
-    },
-    Line {
-        what: "64 bytes one way, defaults",
-        unit: "us",
-        ours: ("Python", "/latency_us/python"),
-        theirs: ("TCP from Python", "/latency_us/python_tcp"),
-    },
-    Line {
-        what: "NumPy arrays of 8 MiB",
-        unit: "Gbit/s",
-        ours: ("Python", "/arrays_gbps/python"),
-        theirs: ("Rust", "/arrays_gbps/rust"),
-    },
-    Line {
-        what: "requests a second",
-        unit: "",
-        ours: ("asyncio", "/requests_per_s/asyncio"),
-        theirs: ("asyncio over TCP", "/requests_per_s/asyncio_tcp"),
-    },
-    Line {
-        what: "a shuffle of 1 GB",
-        unit: "s",
-        ours: ("Dask", "/shuffle_s/dask"),
-        theirs: ("Dask over TCP", "/shuffle_s/dask_tcp"),
-    },
+    ("64 bytes one way, both ends spin", "us", [("C", "/spin_us/c"), ("Rust", "/spin_us/rust")]),
+    (
+        "64 bytes one way, defaults",
+        "us",
+        [("Python", "/latency_us/python"), ("TCP from Python", "/latency_us/python_tcp")],
+    ),
+    (
+        "NumPy arrays of 8 MiB",
+        "Gbit/s",
+        [("Python", "/arrays_gbps/python"), ("Rust", "/arrays_gbps/rust")],
+    ),
+    (
+        "requests a second",
+        "",
+        [
+            ("asyncio", "/requests_per_s/asyncio"),
+            ("asyncio over TCP", "/requests_per_s/asyncio_tcp"),
+        ],
+    ),
+    (
+        "a shuffle of 1 GB",
+        "s",
+        [("Dask", "/shuffle_s/dask"), ("Dask over TCP", "/shuffle_s/dask_tcp")],
+    ),
 ];
 
 /// The part of a machine's section that has its `bindings`: what follows the heading.
@@ -57,12 +46,12 @@ over TCP.
 | --- | --- | --- |
 "
     .to_owned();
-    for Line { what, unit, ours, theirs } in LINES {
-        let cell = |(name, path): (&str, &str)| {
+    for (what, unit, columns) in LINES {
+        let cells = columns.map(|(name, path)| {
             let figure = short(bindings.pointer(path)?.as_f64()?);
             Some(format!("{name}: {figure} {unit}").trim_end().to_owned())
-        };
-        if let (Some(ours), Some(theirs)) = (cell(ours), cell(theirs)) {
+        });
+        if let [Some(ours), Some(theirs)] = cells {
             let _ = writeln!(out, "| {what} | {ours} | {theirs} |");
         }
     }

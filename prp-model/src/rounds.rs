@@ -6,8 +6,8 @@
 /// two transports apart should be larger.
 const NOISY: f64 = 0.25;
 
-/// The middle one of some values; `None` if there are none.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+/// Returns the middle one of some values, or the middle of the two; `None` if there are none.
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
@@ -18,28 +18,28 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// How far the rounds lie apart: largest less smallest, as a part of the median. Zero for less than
-/// two.
-pub(crate) fn spread(values: &[f64]) -> f64 {
+/// Returns how far the rounds lie apart: largest less smallest, as a part of the median. Zero for
+/// less than two.
+pub fn spread(values: &[f64]) -> f64 {
     let Some(middle) = median(values).filter(|m| *m > 0.0) else { return 0.0 };
     let largest = values.iter().copied().fold(f64::MIN, f64::max);
     let smallest = values.iter().copied().fold(f64::MAX, f64::min);
     (largest - smallest) / middle
 }
 
-/// Whether rounds lie so far apart that their median says little.
-pub(crate) fn is_noisy(values: &[f64]) -> bool {
+/// Tells whether rounds lie so far apart that their median says little.
+pub fn is_noisy(values: &[f64]) -> bool {
     spread(values) > NOISY
 }
 
-/// The median of the ratios of rounds that were neighbours; `None` if there are none.
-pub(crate) fn ratio(ours: &[f64], theirs: &[f64]) -> Option<f64> {
+/// Returns the median of the ratios of rounds that were neighbours; `None` if there are none.
+pub fn ratio(ours: &[f64], theirs: &[f64]) -> Option<f64> {
     let pairs = ours.iter().zip(theirs).filter(|(_, theirs)| **theirs > 0.0);
     median(&pairs.map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>())
 }
 
-/// The median of the differences of rounds that were neighbours; `None` if there are none.
-pub(crate) fn difference(ours: &[f64], theirs: &[f64]) -> Option<f64> {
+/// Returns the median of the differences of rounds that were neighbours; `None` if there are none.
+pub fn difference(ours: &[f64], theirs: &[f64]) -> Option<f64> {
     let pairs = ours.iter().zip(theirs);
     median(&pairs.map(|(ours, theirs)| ours - theirs).collect::<Vec<_>>())
 }
@@ -73,6 +73,7 @@ mod tests {
         assert_eq!(ratio(&ours, &[0.0, 4.0]), Some(0.25));
         assert_eq!(ratio(&ours, &[]), None);
     }
+
     #[test]
     fn difference__pairs_neighbours() {
         assert_eq!(difference(&[1.5, 2.5, 9.0], &[1.0, 2.25, 8.75]), Some(0.25));
