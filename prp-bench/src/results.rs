@@ -127,9 +127,12 @@ fn short(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// Makes the text of a page's section from a run's figures.
+type Section = fn(&Value) -> String;
+
 /// What options of `bench` measure: the key that only their figures have, the heading, and what
 /// makes the text of the value.
-const OPTIONS: [(&str, &str, fn(&Value) -> String); 3] = [
+const OPTIONS: [(&str, &str, Section); 3] = [
     ("bindings", "Programs in C and Python", bindings::section),
     ("links", "Links with a rate and a delay", links::section),
     ("key", "The cluster key", cluster_key::section),

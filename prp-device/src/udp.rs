@@ -24,6 +24,7 @@ use std::time::Instant;
 
 use prp_proto::addr::{LinkAddr, NodeId, UdpPeer};
 use prp_proto::device::Device;
+use prp_proto::joins_gso_batch;
 use prp_proto::wire::{Frame, GsoProbe};
 use socket2::{SockAddr, Socket};
 
@@ -350,7 +351,7 @@ fn answer(socket: &Socket, to: SocketAddr, report: &[u8]) {
 }
 
 /// How many datagrams from `at` on make one GSO batch, of `most` at most: they have the same
-/// recipient and the same size, and the last may be shorter. The first of the last two GSO batches
+/// recipient and the same size, and the last may be shorter ([`joins_gso_batch`]). The first of the last two GSO batches
 /// has 2/3 of their datagrams: the receiver takes it in while the other is sent, and the call for
 /// that takes 3 us however short the GSO batch is.
 fn gso_batch_length<A: Copy + PartialEq>(
@@ -363,7 +364,7 @@ fn gso_batch_length<A: Copy + PartialEq>(
     let mut length = 1;
     while at + length < loaded.len() {
         let (next_to, next_size) = loaded.datagram(at + length);
-        if next_to != to || next_size > size {
+        if next_to != to || !joins_gso_batch(size, next_size) {
             break;
         }
         length += 1;

@@ -60,4 +60,4 @@ mod transmit;
 pub mod wire;
 
 pub use prp_key as key;
-pub use transmit::TransmitBatch;
+pub use transmit::{TransmitBatch, joins_gso_batch};

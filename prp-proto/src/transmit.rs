@@ -15,6 +15,18 @@ use crate::wire::{
     checksum_of_bits,
 };
 
+/// Bytes of the longest packet that is not sent behind larger ones in a GSO batch: a control block
+/// with headers and the trailer of a sealed one.
+const LONGEST_ALONE: usize = 96;
+
+/// Returns whether a packet of `next` bytes may be sent in a GSO batch behind packets of `size`
+/// bytes (SPEC PRP-UDP-6). Where a link takes a GSO batch as a whole or not at all, a question that
+/// is to find out whether segments are too long must not share the fate of a segment.
+#[inline]
+pub const fn joins_gso_batch(size: usize, next: usize) -> bool {
+    next == size || next < size && next > LONGEST_ALONE
+}
+
 /// How frames to a node leave.
 #[derive(Copy, Clone, Eq, PartialEq, Debug, Hash)]
 pub(crate) struct Path {

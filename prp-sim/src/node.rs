@@ -14,7 +14,7 @@ use prp_proto::hosts::{Hosts, UDP_DEVICE};
 use prp_proto::key::{Member, Seed};
 use prp_proto::route::RouteTable;
 use prp_proto::time::Instant;
-use prp_proto::{TransmitBatch, wire};
+use prp_proto::{TransmitBatch, joins_gso_batch, wire};
 
 use crate::datagram;
 use crate::link::QueueLimit;
@@ -285,17 +285,19 @@ impl Node {
         while next < self.batch.len() {
             let to = self.batch.to(next);
             let mut gso_batch: Vec<Vec<u8>> = Vec::new();
-            let (mut bytes, mut is_last) = (0, false);
+            let (mut bytes, mut size, mut is_last) = (0, 0, false);
             while next < self.batch.len() && self.batch.to(next) == to && !is_last {
                 let datagram = self.endpoint.frame(&self.batch, next).concat();
                 let frame = datagram::on_link(self.index, to, &datagram);
-                let size = gso_batch.first().map_or(frame.len(), Vec::len);
+                if gso_batch.is_empty() {
+                    size = datagram.len();
+                }
                 let fits = bytes + datagram.len() <= GSO_BATCH_BYTES
                     && gso_batch.len() < GSO_BATCH_DATAGRAMS;
-                if frame.len() > size || !fits {
+                if !joins_gso_batch(size, datagram.len()) || !fits {
                     break;
                 }
-                is_last = frame.len() < size;
+                is_last = datagram.len() < size;
                 bytes += datagram.len();
                 world.tally.repeats += u64::from(is_repeat(&frame));
                 gso_batch.push(frame);

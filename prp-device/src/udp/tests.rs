@@ -141,7 +141,8 @@ fn send__sizes_and_recipients_that_change_end_a_gso_batch() {
     let mut list = SendList::default();
     let to = |peer| LinkAddr::Udp { peer: UdpPeer(peer), port: 1 };
     let bytes = [0u8; 40_000];
-    let sizes = [(0, 5), (0, 5), (0, 3), (0, 3), (1, 3), (1, 4), (1, 40_000), (1, 40_000)];
+    let sizes =
+        [(0, 500), (0, 500), (0, 300), (0, 300), (1, 300), (1, 400), (1, 40_000), (1, 40_000)];
     let loaded = list.load(sizes.iter().map(|(p, n)| (to(*p), [&bytes[..*n], &[], &[], &[]])));
     let mut at = 0;
     let mut gso_batches = Vec::new();
@@ -151,6 +152,16 @@ fn send__sizes_and_recipients_that_change_end_a_gso_batch() {
     }
     assert_eq!(gso_batches, [3, 1, 1, 1, 1, 1]);
     assert_eq!(gso_batch_length(&loaded, 0, 1), 1);
+}
+
+#[test]
+fn gso_batch_length__control_packets_share_no_fate_with_segments() {
+    let mut list = SendList::default();
+    let bytes = [0u8; 1472];
+    let sizes = [1472, 1472, 52, 52, 97, 96];
+    let loaded = list.load(sizes.iter().map(|n| ((), [&bytes[..*n], &[], &[], &[]])));
+    let lengths = [0, 2, 4].map(|at| gso_batch_length(&loaded, at, MAX_GSO_FRAMES));
+    assert_eq!(lengths, [2, 2, 1]);
 }
 
 #[test]

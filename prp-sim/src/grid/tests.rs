@@ -25,6 +25,8 @@ fn run__breaks_no_rule_that_a_soak_has_seen_broken() {
         (771_029_541, "the same, and the server has data"),
         (771_058_824, "a cable is cut, and the detour is longer than the hop limit"),
         (771_064_106, "a time that does not fit an acknowledgement is taken for a round trip"),
+        (1_796_009_358_005_299, "what asks whether segments are too long is in their GSO batch"),
+        (1_796_009_358_010_090, "the same in the other direction"),
     ] {
         let outcome = run_one(seed, Recorder::default());
         assert!(outcome.violation.is_none(), "seed {seed}: {what}: {:?}", outcome.violation);

@@ -13,6 +13,9 @@ use crate::topology::{PortRef, Topology, VertexIndex};
 /// user timeouts strike with a probability that is worth naming.
 const MOST_LOSS: u64 = 100_000;
 
+/// Full frames that the queue of a switch's port has room for, at least.
+pub(super) const LEAST_FRAMES: usize = 4;
+
 /// Both directions of all cables, and what prphosts says of their MTU.
 pub(super) fn plan_links(
     rng: &mut SimRng,
@@ -82,7 +85,7 @@ fn queue(rng: &mut SimRng, profile: FaultProfile, from: &PortRef, mtu: u32) -> Q
         // A transmit queue takes a batch of 32 and some more.
         VertexIndex::Node(_) => QueueLimit::Frames(rng.spread(64, 1000) as usize),
         VertexIndex::Switch(_) => {
-            let least = 4 * u64::from(mtu);
+            let least = LEAST_FRAMES as u64 * u64::from(mtu);
             QueueLimit::Bytes(rng.spread(least, least.max(512 * 1024)) as usize)
         }
     }

@@ -1,8 +1,9 @@
 //! Frames or datagrams.
 
 use super::FaultProfile;
+use super::links::LEAST_FRAMES;
 use crate::datagram::LEAST_MTU;
-use crate::link::{GsoBatches, LinkConfig};
+use crate::link::{GsoBatches, LinkConfig, QueueLimit};
 use crate::plan::Underlay;
 use crate::rng::{Purpose, SimRng};
 use crate::topology::{Shape, Topology};
@@ -25,6 +26,10 @@ pub(super) fn choose(
     let is_whole = topology.switches() == 0 && rng.one_in(2);
     for link in links.iter_mut().flatten() {
         link.mtu = link.mtu.max(LEAST_MTU);
+        // A switch has room for some frames of that size, too.
+        if let QueueLimit::Bytes(limit) = &mut link.queue {
+            *limit = (*limit).max(LEAST_FRAMES * link.mtu as usize);
+        }
         link.gso_batches = if is_whole { GsoBatches::Whole } else { GsoBatches::Cut };
     }
     Underlay::Udp
