@@ -23,7 +23,7 @@
 //! | `card` | what the driver of a network card says of its settings |
 //! | `netlink` | questions to the kernel, and its answers |
 //! | [`assembler`] | eBPF programs, written as calls |
-//! | `cpu_contention` | whether other threads compete for the processor so much that polling does not pay |
+//! | [`waiting`] | polling for frames, letting them gather, sleeping: which of them is next |
 //! | `sys` | system calls that no safe crate offers |
 #![deny(
     clippy::print_stdout,
@@ -40,7 +40,6 @@ mod card;
 mod chains;
 #[cfg(feature = "fast-paths")]
 mod conflicts;
-mod cpu_contention;
 mod device_state;
 pub mod factory;
 #[cfg(feature = "fast-paths")]
@@ -76,6 +75,7 @@ mod tx_backlog;
 mod udp;
 mod underlay;
 mod unix;
+pub mod waiting;
 #[cfg(feature = "fast-paths")]
 mod xdp_tx;
 
@@ -84,7 +84,6 @@ use std::sync::Arc;
 
 pub use card::{CardSettings, Moderation};
 pub use chains::{ChainHook, DeviceChain, device_chains};
-pub use cpu_contention::CpuContention;
 pub use device_state::{DeviceState, device_of_socket, device_states};
 pub use filter::{PortFilter, RouterFilter};
 pub use framing::Framing;

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use prp_device::waiting::WaitSettings;
 
 use crate::control::names::Names;
 use crate::control::{Frame, Topic};
@@ -88,8 +89,8 @@ pub struct Process {
     caller: AtomicUsize,
     /// Longest sleep of a thread.
     longest_sleep: Duration,
-    /// Whether ranks of this node are more than its processors.
-    is_oversubscribed: bool,
+    /// How this rank polls before it sleeps.
+    waits: WaitSettings,
     hang: Option<Duration>,
     /// Whether several threads may call at the same time.
     is_shared: AtomicBool,

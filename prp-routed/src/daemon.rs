@@ -18,7 +18,8 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeSpec;
-use prp_device::{CpuContention, LinkStates};
+use prp_device::LinkStates;
+use prp_device::waiting::{Next, WaitPolicy, WaitSettings, WaitTarget};
 use prp_node::{DownHop, DownHops, limits};
 use prp_proto::addr::DeviceId;
 use prp_proto::hosts::renamed;
@@ -32,7 +33,6 @@ use crate::local_service::{Event, ServiceHandle};
 use crate::neighbours::{Neighbour, Neighbours};
 use crate::node_port::RouterNodePort;
 use crate::notify::ServiceManager;
-use crate::rate_meter::{NAP, RateMeter};
 use crate::router::Router;
 use crate::settings::Settings;
 use crate::table::Table;
@@ -42,9 +42,6 @@ use loader::{Loader, ReloadRequest};
 
 /// How often a router that is always busy does everything else.
 const CHORES: Duration = Duration::from_millis(5);
-
-/// A router that is to poll for frames for longer than this does so without a break.
-const SPINS: Duration = Duration::from_millis(1);
 
 /// A router that runs.
 #[derive(Debug)]
@@ -57,8 +54,7 @@ pub struct Daemon {
     poll_fds: Vec<OwnedFd>,
     link_states: LinkStates,
     neighbours: Neighbours,
-    rate_meter: RateMeter,
-    contention: CpuContention,
+    wait_policy: WaitPolicy,
     /// The processes of the node.
     service: ServiceHandle,
     /// What was announced to them last.
@@ -97,40 +93,44 @@ impl Daemon {
 
     /// Iterations and sleep, until a signal.
     fn route(&mut self) -> io::Result<()> {
+        let waits = WaitSettings::router(self.settings.spin);
         let (mut last_frame, mut last_chores) = (self.clock.now(), self.clock.now());
         loop {
             let now = self.clock.now();
             self.manager.beat(now);
             let busy = self.router.poll(now)? > 0;
-            let is_streaming = self.rate_meter.note(now, self.router.forwarder.stats().bytes);
+            self.wait_policy.note_passed_on(now, self.router.forwarder.stats().bytes);
             self.update_neighbours(now);
             self.router.instruct_kernel();
             if busy {
                 last_frame = now;
             }
-            let awake =
-                is_streaming || self.may_poll(now) && now.since(last_frame) < self.settings.spin;
-            if (busy || awake) && now.since(last_chores) < CHORES {
-                if !busy && is_streaming && self.settings.spin < SPINS {
-                    std::thread::sleep(NAP);
-                } else if !busy {
-                    std::thread::yield_now();
-                    self.contention.note(now, self.clock.now());
-                }
+            let target = WaitTarget::Transit;
+            let next = (!busy).then(|| self.wait_policy.next(waits, target, last_frame, now));
+            let awake = next != Some(Next::Sleep);
+            if awake && now.since(last_chores) < CHORES {
+                self.pause(now, next);
                 continue;
             }
             last_chores = now;
             let due = self.next_timeout().map(|at| at.since(self.clock.now()));
-            let timeout = if busy || awake { Some(Duration::ZERO) } else { due };
+            let timeout = if awake { Some(Duration::ZERO) } else { due };
             if self.wait(timeout)? && self.housekeeping(now)? {
                 return Ok(());
             }
         }
     }
 
-    /// Whether to poll for frames at all: not where others compute, unless that is configured.
-    fn may_poll(&self, now: Instant) -> bool {
-        self.settings.spin >= SPINS || !self.contention.is_present(now)
+    /// Lets others run, or frames gather, as `next` says that is asked `now`.
+    fn pause(&mut self, now: Instant, next: Option<Next>) {
+        match next {
+            Some(Next::Gather { until, .. }) => std::thread::sleep(until.since(now)),
+            Some(Next::Poll(_)) => {
+                std::thread::yield_now();
+                self.wait_policy.note_yield(now, self.clock.now());
+            }
+            Some(Next::Sleep) | None => {}
+        }
     }
 
     /// When there is something to do by itself.
@@ -295,7 +295,8 @@ impl Daemon {
         }
         // What counts for RLIMIT_RTTIME is the time without a sleep.
         warn!("RLIMIT_RTTIME: this daemon may not poll for so long (spin_us, LimitRTTIME=)");
-        std::thread::sleep(NAP);
+        // Any sleep ends the time that counts.
+        std::thread::sleep(Duration::from_micros(50));
         Ok(())
     }
 

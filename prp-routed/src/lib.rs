@@ -9,7 +9,6 @@
 //! | [`settings`] | what `prp-routed.toml` and the command line say |
 //! | [`table`] | a reading of prphosts, and how it differs from another |
 //! | [`link`], [`batch`] | a device with its queue, frames in transit to it |
-//! | [`rate_meter`] | whether bytes pour in, so that frames may gather |
 //! | [`router`] | links and decision together: one iteration of work |
 //! | [`kernel`] | the part that the kernel forwards by itself |
 //! | [`neighbours`] | whom frames are sent to, and whether they live |
@@ -49,7 +48,6 @@ pub mod neighbours;
 pub mod node_port;
 pub mod notify;
 pub mod privilege;
-pub mod rate_meter;
 pub mod registry;
 pub mod report;
 pub mod router;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use prp_device::waiting::BUDGET;
 use prp_node::HostsFile;
 use prp_proto::addr::NodeId;
 use serde::{Deserialize, Deserializer};
@@ -16,10 +17,6 @@ use crate::neighbours::LivenessSettings;
 
 /// Where settings are unless the command line says otherwise. Without this file the defaults hold.
 pub const DEFAULT_PATH: &str = "/etc/prp-routed.toml";
-
-/// How long the router polls for frames after the last one before it sleeps, unless it is told
-/// otherwise: as long as streams do (`SPIN_BUDGET`), so that back-to-back frames find it awake.
-const SPIN: Duration = Duration::from_micros(20);
 
 /// The longest it may poll: beyond that a core is simply given away.
 const MAX_SPIN: Duration = Duration::from_secs(1);
@@ -31,7 +28,8 @@ pub struct Settings {
     pub hosts: PathBuf,
     /// The node this machine is, if prphosts and hardware addresses do not say.
     pub node: Option<NodeId>,
-    /// How long to poll for frames before sleeping.
+    /// How long to poll for frames after the last one before sleeping: as long as streams do by
+    /// default, so that back-to-back frames find it awake.
     pub spin: Duration,
     /// Whether the kernel is to forward what it can.
     pub kernel_forwarding: KernelForwarding,
@@ -48,7 +46,7 @@ impl Default for Settings {
         Self {
             hosts: HostsFile::default_path(),
             node: None,
-            spin: SPIN,
+            spin: BUDGET,
             kernel_forwarding: KernelForwarding::default(),
             liveness: LivenessSettings::default(),
             metrics: None,

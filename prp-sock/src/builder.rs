@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use prp_device::waiting::WaitSettings;
 use prp_proto::addr::{NodeId, Port, PrpAddr};
 use prp_proto::config::{Classic, ConnConfig, Keepalive};
 use prp_proto::congestion::Controller;
 use prp_proto::wire::{Reliability, ReliabilitySet};
 
 use crate::addr::{Resolver, ToPrpAddrs};
-use crate::engine::{Engine, EngineKey, SpinPolicy, engine_for};
+use crate::engine::{Engine, EngineKey, engine_for};
 use crate::error;
 use crate::listener::PrpListener;
 use crate::stream::PrpStream;
@@ -27,13 +28,13 @@ const MAX_MESSAGE: usize = 16 << 20;
 /// How a stream behaves towards the threads that use it. The protocol sees none of it.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct StreamOptions {
-    pub(crate) spin: SpinPolicy,
+    pub(crate) waits: WaitSettings,
     pub(crate) max_message: usize,
 }
 
 impl Default for StreamOptions {
     fn default() -> Self {
-        Self { spin: SpinPolicy::default(), max_message: MAX_MESSAGE }
+        Self { waits: WaitSettings::default(), max_message: MAX_MESSAGE }
     }
 }
 
@@ -184,7 +185,7 @@ impl Builder {
     /// competes for its processor.
     #[must_use]
     pub fn spin(mut self, budget: Duration) -> Self {
-        self.options.spin = SpinPolicy::Fixed(budget);
+        self.options.waits = WaitSettings::fixed(budget);
         self
     }
 

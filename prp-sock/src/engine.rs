@@ -30,7 +30,6 @@ mod readiness;
 mod registry;
 mod reopen;
 mod router_client;
-mod rx_coalescing;
 mod rx_handles;
 mod spin;
 mod status;
@@ -65,7 +64,6 @@ use prp_node::fork;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use registry::enlist;
 pub(crate) use registry::{EngineKey, all as engines, engine_for};
-pub(crate) use spin::SpinPolicy;
 pub use status::openmetrics;
 #[cfg(feature = "tokio")]
 pub(crate) use tasks::{FutureId, Task};

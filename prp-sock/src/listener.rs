@@ -84,7 +84,7 @@ impl PrpListener {
             if inner.nonblocking.load(Ordering::Relaxed) {
                 break inner.try_accept(&mut wait)?;
             }
-            match inner.engine.wait(interest, deadline, inner.options.spin, &mut wait) {
+            match inner.engine.wait(interest, deadline, inner.options.waits, &mut wait) {
                 Ok(conn) => break conn?,
                 Err(WaitError::TimedOut) => return Err(io::ErrorKind::TimedOut.into()),
                 // As with TCP, accepting goes on behind a signal handler's back.

@@ -154,7 +154,10 @@ impl PrpStream {
         let deadline = load_timeout(&inner.write_timeout).map(|t| inner.engine.now() + t);
         let interest = Interest::Flush(inner.conn);
         let mut wait = DeliveredWait { conn: inner.conn };
-        inner.engine.wait(interest, deadline, inner.options.spin, &mut wait).map_err(error::wait)?
+        inner
+            .engine
+            .wait(interest, deadline, inner.options.waits, &mut wait)
+            .map_err(error::wait)?
     }
 
     /// Another handle to the same connection, with the same options and timeouts.
@@ -196,7 +199,7 @@ impl PrpStream {
         loop {
             let interest = Interest::Connect(inner.conn);
             // As with TCP, a connect that a signal interrupts goes on.
-            if let Ok(answer) = inner.engine.wait(interest, None, inner.options.spin, &mut wait) {
+            if let Ok(answer) = inner.engine.wait(interest, None, inner.options.waits, &mut wait) {
                 return answer;
             }
         }
@@ -361,7 +364,7 @@ impl StreamInner {
         self.engine.finish(core, now);
         let mut wait = FlushWait { conn: self.conn };
         let interest = Interest::Flush(self.conn);
-        let _ = self.engine.wait(interest, Some(now + span), self.options.spin, &mut wait);
+        let _ = self.engine.wait(interest, Some(now + span), self.options.waits, &mut wait);
     }
 }
 

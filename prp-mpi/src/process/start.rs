@@ -19,6 +19,7 @@ use std::{env, thread};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, mkdtemp};
 use parking_lot::{Condvar, Mutex};
+use prp_device::waiting::WaitSettings;
 
 use self::place::JobPosition;
 use self::pmi::Pmi;
@@ -153,7 +154,7 @@ impl Process {
             polls: AtomicU64::new(0),
             caller: AtomicUsize::new(0),
             longest_sleep: LONGEST_SLEEP,
-            is_oversubscribed: here > processors,
+            waits: WaitSettings::rank(here > processors),
             hang: Duration::try_from_secs_f64(seconds).ok().filter(|s| !s.is_zero()),
             is_shared: AtomicBool::new(false),
             has_threads: AtomicBool::new(false),

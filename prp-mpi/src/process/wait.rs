@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use prp_device::waiting::Polling;
 use prp_sock::{Awaited, wait_any};
 
 use super::report::Waiting;
@@ -16,13 +17,6 @@ use crate::channel::Stream;
 use crate::exchange::Exchange;
 use crate::request::{RequestId, Status};
 use crate::sys::shared::Bell;
-
-/// How long a rank spins before it sleeps: some times what a message takes from node to node.
-const SPIN: Duration = Duration::from_micros(30);
-
-/// How often a rank yields before it sleeps where a node has more ranks than processors: each yield
-/// lets another rank run, whose message is what this one waits for.
-const YIELDS: u32 = 4;
 
 /// Longest sleep of a thread. Whatever ends a wait wakes it: a guard against a lost wake-up.
 pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
@@ -251,7 +245,7 @@ impl Process {
         ready: &mut impl FnMut(&mut Exchange) -> Option<T>,
     ) -> Option<T> {
         let begun = Instant::now();
-        let mut yields = 0;
+        let mut polling = Polling::new(self.waits);
         loop {
             exchange.unlocked(|| {
                 // Also where ranks have a processor each: others may compute there, or be ranks of
@@ -263,10 +257,8 @@ impl Process {
             if let Some(out) = ready(exchange) {
                 return Some(out);
             }
-            yields += 1;
-            let enough =
-                if self.is_oversubscribed { yields >= YIELDS } else { begun.elapsed() >= SPIN };
-            if enough {
+            polling.count_yield();
+            if polling.is_over(|| begun.elapsed()) {
                 return None;
             }
         }

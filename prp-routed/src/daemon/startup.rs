@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::prctl::set_timerslack;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use prp_device::{CpuContention, LinkStates};
+use prp_device::LinkStates;
+use prp_device::waiting::WaitPolicy;
 use prp_node::{DownHops, RunDir, descriptors, limits};
 use prp_proto::forward::Forwarder;
 use tracing::{info, warn};
@@ -24,7 +25,6 @@ use crate::local_service::LocalService;
 use crate::neighbours::Neighbours;
 use crate::notify::ServiceManager;
 use crate::privilege::{self, Identity};
-use crate::rate_meter::RateMeter;
 use crate::router::Router;
 use crate::seccomp;
 use crate::settings::Settings;
@@ -99,8 +99,7 @@ impl Daemon {
             poll_fds: Vec::new(),
             link_states: LinkStates::watch_with_addresses()?,
             neighbours,
-            rate_meter: RateMeter::default(),
-            contention: CpuContention::default(),
+            wait_policy: WaitPolicy::default(),
             service,
             announced: DownHops::default(),
             signals,

@@ -23,12 +23,11 @@ use self::devices::{MISDIRECTED, is_misdirected};
 pub(super) use self::groups::{Lifetime, NodeShare, Timing, Waiting};
 use super::device_slot::DeviceSlot;
 use super::readiness::ShownReadiness;
-use super::rx_coalescing::{Polled, RxCoalescing};
 use super::rx_handles::RxHandles;
-use super::spin::SpinHistory;
 use super::tuning::{RECEIVE_FRAMES, SEND_BYTES, SEND_FRAMES, SEND_GSO_BATCHES};
 use super::wait::earliest;
 use super::waiters::Interest;
+use prp_device::waiting::{Polled, WaitPolicy};
 use prp_device::{PortFilter, Refusal, Underlay};
 
 /// How long an engine without listeners and connections stays ready for the next one. An engine of
@@ -54,8 +53,7 @@ pub(crate) struct Core {
     pub(super) failed: Option<io::ErrorKind>,
     pub(crate) waiting: Waiting,
     pub(super) timing: Timing,
-    pub(super) spin: SpinHistory,
-    pub(crate) rx_coalescing: RxCoalescing,
+    pub(crate) wait_policy: WaitPolicy,
     pub(super) lifetime: Lifetime,
     /// Names for events.
     #[cfg(feature = "tracing")]
@@ -102,8 +100,7 @@ impl Core {
             refused: Vec::new(),
             waiting: Waiting::default(),
             timing: Timing::default(),
-            spin: SpinHistory::default(),
-            rx_coalescing: RxCoalescing::new(),
+            wait_policy: WaitPolicy::default(),
             lifetime: Lifetime::default(),
             failed: None,
             #[cfg(feature = "tracing")]
@@ -162,9 +159,7 @@ impl Core {
                         // The rest are for other machines.
                         *misdirected += received.frames.saturating_sub(shown);
                     }
-                    polled.frames += received.frames;
-                    polled.target_frames = polled.target_frames.min(device.target_frames);
-                    polled.gso_frames = polled.gso_frames.max(device.gso_frames);
+                    polled.add(received.frames, device.gather_limits);
                 }
                 Err(e) => failure = Some(e.kind()),
             }
@@ -172,15 +167,14 @@ impl Core {
         if let Some(kind) = failure {
             self.fail(kind);
         }
-        self.timing.receiving_polls += u64::from(polled.frames > 0);
-        self.rx_coalescing.note(now, polled);
+        self.wait_policy.note_frames(now, polled);
         polled.frames as usize
     }
 
     /// A reader let frames gather, for as long as it meant to: whether as many did.
     pub(super) fn note_gathered(&mut self) {
-        if !self.rx_handles.hold(self.rx_coalescing.sufficient_frames()) {
-            self.rx_coalescing.note_shortfall();
+        if !self.rx_handles.hold(self.wait_policy.sufficient_frames()) {
+            self.wait_policy.note_shortfall();
         }
     }
 

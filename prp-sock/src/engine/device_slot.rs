@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use super::rx_coalescing;
-use super::tuning::{
-    GSO_BATCH_BYTES, NAP_RING_PART, NAP_WINDOW_PART, RECEIVE_BYTES, RECEIVE_FRAMES,
-};
+use super::tuning::{RECEIVE_BYTES, RECEIVE_FRAMES};
+use prp_device::waiting::GatherLimits;
 use prp_device::{
-    Peek, Received, Refusal, RefusalCounts, Sent, TxBacklog, UdpCounters, UdpDevice, Underlay,
+    Received, Refusal, RefusalCounts, Sent, TxBacklog, UdpCounters, UdpDevice, Underlay,
 };
 use prp_proto::addr::LinkAddr;
 
@@ -44,11 +42,8 @@ pub(super) struct DeviceSlot {
     counters: DeviceCounters,
     /// Frames made but not taken: a batch at most.
     stalled: TxBacklog,
-    /// Frames that may gather in its receiving ring while no thread polls; 0 if it is not known how
-    /// many fit.
-    pub(super) target_frames: u32,
-    /// Frames that it brings at once, at most.
-    pub(super) gso_frames: u32,
+    /// How many frames may gather while no thread polls.
+    pub(super) gather_limits: GatherLimits,
     /// Frames received under one hold of the lock.
     pub(super) batch_frames: usize,
     /// Whether it is up and has a link, as the kernel said last; none where the kernel says
@@ -65,16 +60,7 @@ impl DeviceSlot {
     pub(super) fn new(mut io: Box<dyn Underlay>) -> Self {
         let counters = DeviceCounters::default();
         let capabilities = io.capabilities();
-        let (target_frames, gso_frames) = match io.peek() {
-            Peek::Ring(ring) => (rx_coalescing::target_frames(ring.slots(), ring.slot_bytes()), 1),
-            Peek::Queue(queue) => {
-                let room = queue.room() / NAP_RING_PART as usize;
-                let bytes = room.min(capabilities.window / NAP_WINDOW_PART);
-                let gso_frames = (GSO_BATCH_BYTES / queue.datagram_bytes()).max(1);
-                ((bytes / queue.datagram_bytes()) as u32, gso_frames as u32)
-            }
-            Peek::Unknown => (0, 1),
-        };
+        let gather_limits = GatherLimits::new(&io.peek(), capabilities.window);
         let batch_frames = batch_frames(capabilities.mtu);
         let stalled = TxBacklog::default();
         let index = io.ethernet().and_then(|kernel| kernel.index());
@@ -82,8 +68,7 @@ impl DeviceSlot {
             io,
             counters,
             stalled,
-            target_frames,
-            gso_frames,
+            gather_limits,
             batch_frames,
             usable: None,
             index,

@@ -8,13 +8,13 @@ use std::cell::Cell;
 use std::thread;
 use std::time::Duration;
 
+use prp_device::waiting::WaitSettings;
 use prp_proto::time::Instant;
 
 use super::Engine;
 use super::core::Core;
 use super::guard::CoreGuard;
 use super::registry;
-use super::spin::SpinPolicy;
 use super::wait::Wait;
 use super::waiters::Interest;
 use crate::clock::Clock;
@@ -129,10 +129,9 @@ impl Engine {
     /// Waits until all is delivered, for at most `span`.
     fn wait_delivered(&self, span: Duration) {
         let mut wait = Delivered { give_up: self.now() + span };
-        let policy = SpinPolicy::Fixed(Duration::ZERO);
         loop {
             let slice = Some(self.now() + SLICE);
-            if self.wait(Interest::Any, slice, policy, &mut wait).is_ok() {
+            if self.wait(Interest::Any, slice, WaitSettings::ASLEEP, &mut wait).is_ok() {
                 return;
             }
         }

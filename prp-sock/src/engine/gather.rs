@@ -1,82 +1,72 @@
 //! Waiting while frames gather: a thread that reads a flow takes in many at once, asleep or without
-//! polling in the meantime ([`RxCoalescing`](super::rx_coalescing::RxCoalescing) says for how
-//! long).
+//! polling in the meantime ([`WaitPolicy`](prp_device::waiting::WaitPolicy) says until when).
 
 use std::io;
-use std::time::Duration;
 
 use nix::poll::{PollFlags, ppoll};
 use nix::sys::prctl::{get_timerslack, set_timerslack};
 use nix::sys::time::TimeSpec;
+use prp_device::waiting::{TIMER_SLACK, WaitTarget};
+use prp_proto::event::ConnHandle;
 use prp_proto::time::Instant;
 
 use super::Engine;
 use super::core::Core;
 use super::guard::CoreGuard;
 use super::poll_set::PollSet;
-use super::spin::SpinPolicy;
-use super::tuning::{
-    LONGEST_NAP, LONGEST_WRITER_NAP, NAP_QUEUE_PART, SHORT_FLOW_NAP, SHORTEST_WRITER_NAP,
-    TIMER_SLACK,
-};
 use super::wait::{WaitParams, earliest};
 use super::waiter::Waiter;
 use super::waiters::Interest;
 
 impl WaitParams<'_> {
-    /// How long to sleep through what comes, if that is the thing to do: a reader that need not
-    /// spin, in a flow of data, or a writer whose segments wait in queues.
-    pub(super) fn nap(&self, core: &mut Core, now: Instant) -> Option<Duration> {
-        if matches!(self.policy, SpinPolicy::Fixed(budget) if !budget.is_zero()) {
-            return None;
+    /// What the thread waits for, as far as the policy has to know.
+    pub(super) fn target(&self, core: &Core) -> WaitTarget {
+        // It polls anyway.
+        if !self.settings.may_nap() && self.expected_bytes.is_none() {
+            return WaitTarget::Anything;
         }
-        let (conn, is_writer) = match *self.interests {
-            [Interest::Read(conn)] => (conn, false),
-            [Interest::Write(conn)] => (conn, true),
+        let target = match *self.interests {
+            [Interest::Write(conn)] => self.room(core, conn),
+            [Interest::Read(conn)] => self.frames(core, conn),
             // A thread that serves many, of which one has the flow.
-            [Interest::Read(conn), ..] if self.serves_many() => (conn, false),
-            _ => return None,
+            [Interest::Read(conn), ..] if self.serves_many() => self.frames(core, conn),
+            _ => None,
         };
-        // Nobody takes in what is for others meanwhile.
-        let is_alone =
-            self.interests.len() == 1 && self.other.is_none() && !core.waiting.has_others(conn);
-        if is_writer {
-            let delay = core.endpoint.queueing_delay(conn);
-            let may_nap = is_alone && core.is_unstalled();
-            return writer_nap(delay).filter(|_| may_nap && core.timing.note_writer_nap());
-        }
-        let remaining_frames = self.remaining_frames(core)?;
-        let most = if is_alone { LONGEST_NAP } else { SHORT_FLOW_NAP };
-        core.rx_coalescing.nap(now, remaining_frames, most)
+        target.unwrap_or(WaitTarget::Anything)
     }
 
-    /// How long not to poll, if that is the thing to do: a reader that knows how much the peer
-    /// sends, in a flow of data.
-    pub(super) fn hold_off(&self, core: &mut Core, now: Instant) -> Option<Duration> {
-        self.expected_bytes?;
-        let remaining_frames = self.remaining_frames(core)?;
-        core.rx_coalescing.hold_off(now, remaining_frames)
+    /// Room for more of a stream, if nothing else matters meanwhile.
+    fn room(&self, core: &Core, conn: ConnHandle) -> Option<WaitTarget> {
+        let may_nap = self.is_alone(core, conn) && core.is_unstalled();
+        may_nap.then(|| WaitTarget::Room { queueing_delay: core.endpoint.queueing_delay(conn) })
+    }
+
+    /// Frames that the peer sends before it waits for an answer. None where a send has stalled, so
+    /// that the next frame may make room.
+    fn frames(&self, core: &Core, conn: ConnHandle) -> Option<WaitTarget> {
+        if !core.is_unstalled() {
+            return None;
+        }
+        let most = self.expected_bytes.map(|bytes| {
+            let largest = core.endpoint.terms(conn).map_or(1, |terms| usize::from(terms.mss));
+            bytes.div_ceil(largest.max(1)) as u32
+        });
+        Some(WaitTarget::Frames {
+            most: most.unwrap_or(u32::MAX),
+            is_known: most.is_some(),
+            is_alone: self.is_alone(core, conn),
+        })
+    }
+
+    /// Whether nobody takes in meanwhile what is for others.
+    fn is_alone(&self, core: &Core, conn: ConnHandle) -> bool {
+        self.interests.len() == 1 && self.other.is_none() && !core.waiting.has_others(conn)
     }
 
     /// Whether the thread passes on what comes by streams, and waits for room in none of them.
     fn serves_many(&self) -> bool {
         let reads = |interest: &Interest| matches!(interest, Interest::Read(_));
-        self.policy == SpinPolicy::Patient && self.interests.iter().all(reads)
-    }
-
-    /// Frames that the peer sends at most before it waits for an answer to a reader. None where the
-    /// thread does not only read, or a send has stalled, so that the next frame may make room.
-    fn remaining_frames(&self, core: &Core) -> Option<u32> {
-        let is_single = matches!(self.interests, [Interest::Read(_)]);
-        let [Interest::Read(conn), ..] = *self.interests else { return None };
-        if !core.is_unstalled() || !(is_single || self.serves_many()) {
-            return None;
-        }
-        let frames = self.expected_bytes.map(|bytes| {
-            let largest = core.endpoint.terms(conn).map_or(1, |terms| usize::from(terms.mss));
-            bytes.div_ceil(largest.max(1)) as u32
-        });
-        Some(frames.unwrap_or(u32::MAX))
+        self.settings.passes_on() && self.interests.iter().all(reads)
     }
 }
 
@@ -150,12 +140,6 @@ impl Engine {
     }
 }
 
-/// How long a writer naps whose segments wait in queues for `queueing_delay`.
-fn writer_nap(queueing_delay: Duration) -> Option<Duration> {
-    let nap = (queueing_delay / NAP_QUEUE_PART).min(LONGEST_WRITER_NAP);
-    (nap >= SHORTEST_WRITER_NAP).then_some(nap)
-}
-
 /// Has the kernel end the sleep of `sleep` within [`TIMER_SLACK`] of its time. The slack of the
 /// thread is the program's: it has it again afterwards.
 fn with_short_slack<T>(sleep: impl FnOnce() -> T) -> T {
@@ -170,15 +154,6 @@ fn with_short_slack<T>(sleep: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn writer_nap__leaves_the_most_of_what_waits_in_queues() {
-        let nap = |micros| writer_nap(Duration::from_micros(micros)).map(|nap| nap.as_micros());
-        assert_eq!(nap(399), None);
-        assert_eq!(nap(400), Some(100));
-        assert_eq!(nap(2_000), Some(500));
-        assert_eq!(nap(80_000), Some(1_000));
-    }
 
     #[test]
     fn with_short_slack__leaves_the_thread_with_its_own() {

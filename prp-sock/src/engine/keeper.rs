@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use prp_device::waiting::{QUIET_TICKS, SHORTEST_TICK, TICK};
 use prp_proto::time::Instant;
 
 use super::Engine;
 use super::core::Core;
 use super::guard::CoreGuard;
 use super::registry;
-use super::tuning::{QUIET_TICKS, SHORT_TICK, SHORTEST_TICK, SOON_DUE, TICK};
 use super::wait::earliest;
 use super::waiter::Waiter;
 use super::wake_fd::WakeFd;
@@ -25,36 +25,6 @@ use crate::threads;
 
 /// Bytes of freed buffers that are worth giving back to the system: a process has as many anyway.
 const WORTH_RETURNING: usize = 4 * 1024 * 1024;
-
-/// What leaders have left to the keeper since it read the clock last.
-#[derive(Copy, Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum TimerLoad {
-    /// No timers: no leader has slept, and a thread that does not sleep checks itself.
-    #[default]
-    None,
-    /// Whatever there was, none of it soon due.
-    Relaxed,
-    /// Something that was soon due.
-    Urgent,
-}
-
-impl TimerLoad {
-    /// A leader falls asleep at `now`, which leaves what is `due`.
-    pub(super) fn left(due: Option<Instant>, now: Instant) -> Self {
-        if due.is_some_and(|due| due < now + SOON_DUE) { Self::Urgent } else { Self::Relaxed }
-    }
-
-    /// When to read the clock again, `now` that this is `due`.
-    pub(super) fn next_check(self, due: Option<Instant>, now: Instant) -> Instant {
-        let longest = now
-            + match self {
-                Self::None => return now + TICK,
-                Self::Relaxed => SOON_DUE,
-                Self::Urgent => SHORT_TICK,
-            };
-        due.map_or(longest, |due| due.clamp(now + SHORTEST_TICK, longest))
-    }
-}
 
 /// The keeper as others see it.
 #[derive(Debug)]
@@ -88,11 +58,8 @@ impl Keeper {
 impl Core {
     /// When the keeper is to read the clock again while an application thread leads.
     pub(super) fn next_check(&mut self, now: Instant) -> Instant {
-        let timer_load = std::mem::take(&mut self.timing.timer_load);
-        // A leader that sleeps on still relies on it.
-        let timer_load =
-            if self.timing.leader_sleeps { timer_load.max(TimerLoad::Relaxed) } else { timer_load };
-        let due = if timer_load == TimerLoad::None { None } else { self.revised_timeout() };
+        let timer_load = self.wait_policy.take_timer_load(self.timing.leader_sleeps);
+        let due = if timer_load.has_timers() { self.revised_timeout() } else { None };
         timer_load.next_check(due, now)
     }
 
@@ -134,8 +101,8 @@ impl Engine {
             let now = self.now();
             self.keeper.waiter.take_call();
             let driven = core.waiting.leader.is_some();
-            quiet = if driven && core.timing.receiving_polls == seen { quiet + 1 } else { 0 };
-            seen = core.timing.receiving_polls;
+            quiet = if driven && core.wait_policy.arrivals() == seen { quiet + 1 } else { 0 };
+            seen = core.wait_policy.arrivals();
             let takes_over = core.timing.leader_left_at + TICK;
             if driven || core.waiting.async_waiters == 0 && now < takes_over {
                 let latest = (!driven).then_some(takes_over);

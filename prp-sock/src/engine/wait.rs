@@ -1,25 +1,21 @@
 //! Waiting: the thread that waits does the work, or sleeps while another waiting thread does.
 
-use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use prp_proto::config::IDLE_AFTER;
+use prp_device::waiting::{Next, WaitSettings};
 use prp_proto::time::Instant;
 
 use super::Engine;
 use super::core::{Core, Waiting};
 use super::guard::CoreGuard;
-use super::keeper::TimerLoad;
 use super::leader::Leader;
 use super::other_fd::OtherFd;
 use super::poll_set::PollSet;
-use super::rx_handles::{RxHandles, take_errors};
-use super::spin::{SpinPolicy, YieldBackoff};
+use super::rx_handles::take_errors;
 use super::tuning::LONGEST_STALL;
 use super::waiter::{ThreadParker, Waiter};
 use super::waiters::Interest;
@@ -68,7 +64,7 @@ pub(super) struct WaitParams<'a> {
     pub(super) interests: &'a [Interest],
     pub(super) other: Option<&'a OtherFd<'a>>,
     pub(super) deadline: Option<Instant>,
-    pub(super) policy: SpinPolicy,
+    pub(super) settings: WaitSettings,
     /// As [`Wait::expected_bytes`].
     pub(super) expected_bytes: Option<usize>,
 }
@@ -108,22 +104,13 @@ enum Driven<'a, T> {
     Resigned(CoreGuard<'a>, Instant),
 }
 
-/// For how long a thread polls without sleeping.
-struct SpinParams<'a> {
-    start: Instant,
-    budget: Duration,
-    until: Option<Instant>,
-    policy: SpinPolicy,
-    other: Option<&'a OtherFd<'a>>,
-}
-
 impl Engine {
     /// Waits for `wait`, at most until `deadline`.
     pub(crate) fn wait<W: Wait>(
         &self,
         interest: Interest,
         deadline: Option<Instant>,
-        policy: SpinPolicy,
+        settings: WaitSettings,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let mut core = self.lock_as(wait.lock_class());
@@ -137,7 +124,7 @@ impl Engine {
             interests: &[interest],
             other: None,
             deadline,
-            policy,
+            settings,
             expected_bytes: wait.expected_bytes(),
         };
         let parker = ThreadParker::take(self.id, &self.leader_wake_fd);
@@ -150,7 +137,7 @@ impl Engine {
         interests: &[Interest],
         other: Option<(&OtherFd<'_>, ThreadParker)>,
         deadline: Option<Instant>,
-        policy: SpinPolicy,
+        settings: WaitSettings,
         wait: &mut W,
     ) -> Result<W::Out, WaitError> {
         let (other, parker) = other.unzip();
@@ -164,7 +151,7 @@ impl Engine {
             return Ok(out);
         }
         let expected_bytes = wait.expected_bytes();
-        let waiting = WaitParams { interests, other, deadline, policy, expected_bytes };
+        let waiting = WaitParams { interests, other, deadline, settings, expected_bytes };
         let parker = parker.unwrap_or_else(|| ThreadParker::take(self.id, &self.leader_wake_fd));
         self.wait_for(parker, core, now, &waiting, wait)
     }
@@ -306,8 +293,8 @@ impl Engine {
         }
     }
 
-    /// Waits for a frame, a call or a deadline: polls first, then sleeps. What time it is then, and
-    /// how sleeping ended.
+    /// Waits for a frame, a call or a deadline, as the policy says: lets frames gather, or polls
+    /// and then sleeps. What time it is then, and how sleeping ended.
     fn idle<'a>(
         &'a self,
         me: &Waiter,
@@ -315,33 +302,26 @@ impl Engine {
         waiting: &WaitParams<'_>,
         now: Instant,
     ) -> (CoreGuard<'a>, Instant, io::Result<()>) {
-        if let Some(nap) = waiting.nap(&mut core, now) {
-            let (core, slept) = self.nap(me, core, waiting, now + nap);
-            return (core, self.now(), slept);
-        }
-        let until = earliest(waiting.deadline, core.next_timeout());
-        let budget = core.spin.budget(waiting.policy, now);
-        if !budget.is_zero() {
-            if let Some(hold_off) = waiting.hold_off(&mut core, now) {
-                let (core, now) = self.hold_off(me, core, now + hold_off, until);
+        let target = waiting.target(&core);
+        match core.wait_policy.next(waiting.settings, target, now, now) {
+            Next::Gather { until, asleep: true } => {
+                let (core, slept) = self.nap(me, core, waiting, until);
+                return (core, self.now(), slept);
+            }
+            Next::Gather { until, asleep: false } => {
+                let due = earliest(waiting.deadline, core.next_timeout());
+                let (core, now) = self.hold_off(me, core, until, due);
                 return (core, now, Ok(()));
             }
-            core.timing.next_wakeup = Some(now + budget);
-            let rx_handles = core.rx_handles.clone();
-            rx_handles.enable();
-            let WaitParams { policy, other, .. } = *waiting;
-            let mut backoff = core.spin.backoff(rx_handles.needs_syscall() || other.is_some());
-            drop(core);
-            let spin_params = SpinParams { start: now, budget, until, policy, other };
-            let seen = self.spin(&rx_handles, me, &spin_params, &mut backoff);
-            // They may have been replaced, and to close them takes long.
-            drop(rx_handles);
-            core = self.lock();
-            core.spin.note(seen.map(|seen| seen.since(now)), backoff);
-            if let Some(seen) = seen {
-                let now = self.time_of(seen, &core);
-                return (core, now, Ok(()));
+            Next::Poll(polling) => {
+                let seen;
+                (core, seen) = self.poll(me, core, waiting, polling);
+                if let Some(seen) = seen {
+                    let now = self.time_of(seen, &core);
+                    return (core, now, Ok(()));
+                }
             }
+            Next::Sleep => {}
         }
         let now = self.now();
         core.endpoint.handle_idle(now);
@@ -350,7 +330,7 @@ impl Engine {
             return (core, now, Ok(()));
         }
         let due = core.revised_timeout();
-        core.timing.timer_load = core.timing.timer_load.max(TimerLoad::left(due, now));
+        core.wait_policy.note_sleep(due, now);
         let until = earliest(waiting.deadline, core.leader_deadline(due, now));
         core.timing.next_wakeup = until.or(Some(Instant::from_nanos(u64::MAX)));
         core.timing.leader_sleeps = true;
@@ -363,70 +343,6 @@ impl Engine {
     /// another thread has acted since. What it sent must not have been answered before it was sent.
     pub(super) fn time_of(&self, seen: Instant, core: &Core) -> Instant {
         if core.has_io_after(seen) { self.now() } else { seen }
-    }
-
-    /// Polls for a frame, a call or another descriptor without sleeping. If there is something to
-    /// do, what time it is.
-    fn spin(
-        &self,
-        rx_handles: &RxHandles,
-        me: &Waiter,
-        &SpinParams { start, budget, until, policy, other }: &SpinParams<'_>,
-        backoff: &mut YieldBackoff,
-    ) -> Option<Instant> {
-        let by_syscall = rx_handles.needs_syscall();
-        // Where another thread shares the processor, it must run first to have something for this
-        // one.
-        let polls_other = Cell::new(backoff.polls_per_yield() > 0);
-        let is_there = || {
-            me.is_notified()
-                || rx_handles.has_frame()
-                || (by_syscall && self.lock().poll_sockets())
-                || (polls_other.get() && other.is_some_and(OtherFd::poll))
-        };
-        let mut acknowledged = false;
-        let mut now = start;
-        loop {
-            if is_there() {
-                return Some(now);
-            }
-            if backoff.polls_per_yield() > 0 {
-                let again = || {
-                    std::hint::spin_loop();
-                    is_there()
-                };
-                if (0..backoff.polls_per_yield()).any(|_| again()) {
-                    return Some(self.now());
-                }
-                now = self.now();
-            }
-            if until.is_some_and(|at| now >= at) {
-                return Some(now);
-            }
-            let spent = now.since(start);
-            if spent >= budget {
-                return None;
-            }
-            if !acknowledged && spent >= IDLE_AFTER {
-                acknowledged = true;
-                let mut core = self.lock();
-                core.endpoint.handle_idle(now);
-                core.pump(now);
-                drop(core);
-                now = self.now();
-            }
-            // The peer may need this very processor.
-            if backoff.is_due(now) {
-                std::thread::yield_now();
-                let begun = now;
-                now = self.now();
-                *backoff = backoff.after(begun, now);
-                polls_other.set(true);
-                if backoff.is_contended() && !matches!(policy, SpinPolicy::Fixed(_)) {
-                    return None;
-                }
-            }
-        }
     }
 
     /// Sleeps in `poll` until a frame comes, `me` is called, `other` is readable or the time is

@@ -152,7 +152,7 @@ impl StreamInner {
         wait: &mut impl Wait<Out = io::Result<T>>,
     ) -> io::Result<T> {
         let interest = Interest::Read(self.conn);
-        self.engine.wait(interest, deadline, self.options.spin, wait).map_err(error::wait)?
+        self.engine.wait(interest, deadline, self.options.waits, wait).map_err(error::wait)?
     }
 
     /// Fills `bufs` with what is there, waiting for some of it unless `nonblocking`.

@@ -5,10 +5,11 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use prp_device::waiting::WaitSettings;
 use prp_proto::time::Instant;
 
 use super::PrpStream;
-use crate::engine::{Core, Engine, Interest, OtherFd, SpinPolicy, Wait, WaitError};
+use crate::engine::{Core, Engine, Interest, OtherFd, Wait, WaitError};
 use crate::listener::PrpListener;
 
 /// A stream or a listener that [`wait_any`] waits for, and what it is waited for.
@@ -123,8 +124,8 @@ pub fn wait_any(
     timeout: Option<Duration>,
 ) -> io::Result<usize> {
     // Nothing would poll the descriptor meanwhile.
-    let policy = other.map_or(SpinPolicy::Adaptive, |_| SpinPolicy::Fixed(Duration::ZERO));
-    wait_as(streams, other, policy, timeout)
+    let settings = other.map_or(WaitSettings::ADAPTIVE, |_| WaitSettings::ASLEEP);
+    wait_as(streams, other, settings, timeout)
 }
 
 /// Waits as [`wait_any`] does, but polls before it sleeps even though there is an `other`, which it
@@ -138,13 +139,13 @@ pub fn wait_any_polling(
     other: BorrowedFd<'_>,
     timeout: Option<Duration>,
 ) -> io::Result<usize> {
-    wait_as(streams, Some(other), SpinPolicy::Patient, timeout)
+    wait_as(streams, Some(other), WaitSettings::PATIENT, timeout)
 }
 
 fn wait_as(
     streams: &mut [Awaited<'_>],
     other: Option<BorrowedFd<'_>>,
-    policy: SpinPolicy,
+    settings: WaitSettings,
     timeout: Option<Duration>,
 ) -> io::Result<usize> {
     let Some(first) = streams.first() else {
@@ -163,7 +164,7 @@ fn wait_as(
     let deadline = timeout.map(|t| engine.now() + t);
     let mut wait = AnyWait { streams, other: other.as_ref() };
     let other = other.as_ref().zip(parker);
-    match engine.wait_many(&interests, other, deadline, policy, &mut wait) {
+    match engine.wait_many(&interests, other, deadline, settings, &mut wait) {
         Ok(found) => found,
         Err(WaitError::TimedOut) => Ok(0),
         Err(WaitError::Interrupted) => Err(io::ErrorKind::Interrupted.into()),

@@ -51,7 +51,7 @@ impl StreamInner {
             } else {
                 let interest = Interest::Write(self.conn);
                 self.engine
-                    .wait(interest, deadline, self.options.spin, &mut wait)
+                    .wait(interest, deadline, self.options.waits, &mut wait)
                     .map_err(error::wait)
             };
             if !mem::take(&mut wait.paused) {
@@ -257,7 +257,7 @@ impl Wait for WriteWait<'_> {
             match self.write(core, now, WRITE_HOLD_BYTES - (self.done - begun)) {
                 Ok(n) => {
                     // The next frame may be the answer.
-                    core.rx_coalescing.end();
+                    core.wait_policy.end_flow();
                     self.done += n;
                 }
                 Err(WriteError::Blocked) if self.nonblocking && self.done > 0 => {

@@ -9,7 +9,6 @@ use prp_proto::event::{ConnHandle, ListenHandle};
 use prp_proto::time::Instant;
 
 use crate::engine::guard::DeferredCalls;
-use crate::engine::keeper::TimerLoad;
 use crate::engine::leader::Leader;
 use crate::engine::waiter::Waiter;
 use crate::engine::waiters::Waiters;
@@ -64,12 +63,8 @@ impl Waiting {
 }
 
 /// Until when the threads sleep, and when something was last done.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::engine) struct Timing {
-    /// Iterations that received, of all threads: shows activity.
-    pub(in crate::engine) receiving_polls: u64,
-    /// As many as [`Self::receiving_polls`] when a writer last napped.
-    writer_napped: Option<u64>,
     /// The keeper sleeps until called.
     pub(in crate::engine) keeper_parked: bool,
     /// The keeper sleeps in `poll`.
@@ -80,38 +75,11 @@ pub(in crate::engine) struct Timing {
     pub(in crate::engine) background_wakeup: Option<Instant>,
     /// The leader sleeps in `poll`.
     pub(in crate::engine) leader_sleeps: bool,
-    /// The most urgent timers since the keeper's last check, when leaders fell asleep.
-    pub(in crate::engine) timer_load: TimerLoad,
     /// When an application thread last stopped leading, or polled for frames before it would have
     /// waited.
     pub(in crate::engine) leader_left_at: Instant,
     /// When something was last sent or taken in.
     pub(super) last_io: Instant,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        Self {
-            receiving_polls: 0,
-            writer_napped: None,
-            keeper_parked: false,
-            keeper_polls: false,
-            next_wakeup: None,
-            background_wakeup: None,
-            leader_sleeps: false,
-            timer_load: TimerLoad::None,
-            leader_left_at: Instant::ZERO,
-            last_io: Instant::ZERO,
-        }
-    }
-}
-
-impl Timing {
-    /// A writer is about to nap; whether it may: not where nothing has come since the last nap of
-    /// one. It sleeps until something does, then.
-    pub(in crate::engine) fn note_writer_nap(&mut self) -> bool {
-        self.writer_napped.replace(self.receiving_polls) != Some(self.receiving_polls)
-    }
 }
 
 /// When the engine ends, and whether its process does.
@@ -130,15 +98,6 @@ mod tests {
     use prp_proto::addr::NodeId;
 
     use super::*;
-
-    #[test]
-    fn note_writer_nap__not_again_before_something_has_come() {
-        let mut timing = Timing::default();
-        assert!(timing.note_writer_nap());
-        assert!(!timing.note_writer_nap());
-        timing.receiving_polls += 1;
-        assert!(timing.note_writer_nap());
-    }
 
     #[test]
     fn answers_for__what_no_process_owns_over_udp_without_being_the_steward() {

@@ -9,7 +9,6 @@ use std::time::Duration;
 use prp_proto::time::Instant;
 
 use super::super::guard::CoreGuard;
-use super::super::keeper::TimerLoad;
 use super::{IdleLeader, read_byte, wait_for_crew};
 use crate::builder::Builder;
 use crate::stream::PrpStream;
@@ -118,38 +117,6 @@ fn keep__repeats_what_was_lost_while_a_leader_sleeps() {
             assert!(!lose_next.load(Ordering::Relaxed), "nothing was lost: no test");
         }
     });
-}
-
-#[test]
-fn timer_load__timers_that_are_soon_due_make_the_keeper_wake_often() {
-    let now = Instant::from_nanos(1_000_000_000);
-    let at = |us| now + Duration::from_micros(us);
-    assert_eq!(TimerLoad::left(None, now), TimerLoad::Relaxed);
-    assert_eq!(TimerLoad::left(Some(at(999)), now), TimerLoad::Urgent);
-    assert_eq!(TimerLoad::left(Some(at(1000)), now), TimerLoad::Relaxed);
-    // The worst of what several sleeps left counts.
-    assert_eq!(
-        TimerLoad::None.max(TimerLoad::Relaxed).max(TimerLoad::Urgent).max(TimerLoad::Relaxed),
-        TimerLoad::Urgent
-    );
-    for (timer_load, due, check) in [
-        (TimerLoad::None, None, 2000),
-        (TimerLoad::None, Some(10), 2000),
-        (TimerLoad::Relaxed, None, 1000),
-        (TimerLoad::Relaxed, Some(1200), 1000),
-        (TimerLoad::Relaxed, Some(700), 700),
-        (TimerLoad::Urgent, None, 400),
-        (TimerLoad::Urgent, Some(1200), 400),
-        (TimerLoad::Urgent, Some(300), 300),
-        (TimerLoad::Urgent, Some(10), 50),
-    ] {
-        assert_eq!(
-            timer_load.next_check(due.map(at), now),
-            at(check),
-            "{timer_load:?}, due in {due:?} us"
-        );
-    }
-    assert_eq!(TimerLoad::Relaxed.next_check(Some(Instant::ZERO), now), at(50));
 }
 
 /// A leader that sleeps on has left its timers for good, not only until the keeper has run once.

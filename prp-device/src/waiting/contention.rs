@@ -1,29 +1,13 @@
 //! Whether other threads want the processor so much that polling for frames does not pay.
 
-use std::time::Duration;
-
 use prp_proto::time::Instant;
 
-/// A thread that keeps the processor for this long computes, and will until the scheduler takes it
-/// away: after most of a millisecond at least. A frame that comes meanwhile waits for that, where a
-/// thread asleep would be woken, and go first. A peer on the same processor gives it back sooner.
-const CONTENDED_YIELD: Duration = Duration::from_micros(500);
-
-/// This number of long yields is no accident: a hypervisor may take a processor away once.
-const CERTAIN: u32 = 2;
-
-/// They count if no more than this multiple of their time is between one and the next. Short yields
-/// may be between them: to a program on the same processor, beside one that computes.
-const NEAR: u32 = 10;
-
-/// A thread does not poll, and so does not yield, for this multiple of the time of the last yield:
-/// long yields are then 1 % of the time.
-const REST: u32 = 100;
+use super::tuning::{CERTAIN, CONTENDED_YIELD, NEAR, REST};
 
 /// What a thread that polls for frames, and yields the processor in between, learns about the other
 /// threads of that processor.
 #[derive(Copy, Clone, Debug, Default, Eq, PartialEq)]
-pub struct CpuContention {
+pub(super) struct CpuContention {
     /// Long yields near one another.
     long: u32,
     /// The last yield was one of them.
@@ -34,7 +18,7 @@ pub struct CpuContention {
 
 impl CpuContention {
     /// Takes note of a yield that began at `begun` and is over `now`.
-    pub fn note(&mut self, begun: Instant, now: Instant) {
+    pub(super) fn note(&mut self, begun: Instant, now: Instant) {
         #[cfg(feature = "testing")]
         if crate::idle_machine::is_assumed() {
             return;
@@ -50,19 +34,23 @@ impl CpuContention {
     }
 
     /// Whether the last yields took so long that a thread that waits had better sleep.
-    pub const fn is_contended(&self) -> bool {
+    #[inline]
+    pub(super) const fn is_contended(&self) -> bool {
         self.is_last_long && self.long >= CERTAIN
     }
 
     /// Whether polling would not pay, as far as is known `now`. One more long yield is enough after
     /// that.
-    pub fn is_present(&self, now: Instant) -> bool {
+    #[inline]
+    pub(super) fn is_present(&self, now: Instant) -> bool {
         now < self.rests_until
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const MILLISECOND: Duration = Duration::from_millis(1);

@@ -1,50 +1,41 @@
-//! Whether bytes pour in: then it pays to let some frames gather.
-
-use std::time::Duration;
+//! Whether bytes pour through: then it pays to let some frames gather.
 
 use prp_proto::time::Instant;
 
-/// What the rate is taken over.
-const WINDOW: Duration = Duration::from_millis(1);
-
-/// Bytes forwarded in a window that are a stream, a gigabit per second: only streams move as much.
-/// Small messages to and fro, however fast, do not, and are not to wait.
-const STREAM_BYTES: u64 = 128 * 1024;
-
-/// How long to let frames gather: at ten times that rate 12 % of a ring, and far less than the time
-/// that what is in flight takes.
-pub const NAP: Duration = Duration::from_micros(50);
+use super::tuning::{RATE_WINDOW, STREAM_BYTES};
 
 /// The rate of bytes.
-#[derive(Debug)]
-pub struct RateMeter {
+#[derive(Debug, Default)]
+pub(super) struct RateMeter {
     since: Instant,
     bytes: u64,
     is_streaming: bool,
 }
 
-impl Default for RateMeter {
-    fn default() -> Self {
-        Self { since: Instant::ZERO, bytes: 0, is_streaming: false }
-    }
-}
-
 impl RateMeter {
-    /// Takes note of how many `bytes` were forwarded so far; whether they pour in.
-    pub fn note(&mut self, now: Instant, bytes: u64) -> bool {
+    /// Takes note of how many `bytes` there were so far.
+    #[inline]
+    pub(super) fn note(&mut self, now: Instant, bytes: u64) {
         let span = now.since(self.since);
-        if span >= WINDOW {
+        if span >= RATE_WINDOW {
             // A window that was long because there was no call is no stream.
             self.is_streaming =
-                bytes.saturating_sub(self.bytes) >= STREAM_BYTES && span < 2 * WINDOW;
+                bytes.saturating_sub(self.bytes) >= STREAM_BYTES && span < 2 * RATE_WINDOW;
             (self.since, self.bytes) = (now, bytes);
         }
+    }
+
+    /// Whether they pour in.
+    #[inline]
+    pub(super) const fn is_streaming(&self) -> bool {
         self.is_streaming
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -53,7 +44,8 @@ mod tests {
         let mut total = 0;
         let mut step = |after: u64, bytes: u64| {
             total += bytes;
-            rate_meter.note(Instant::ZERO + Duration::from_micros(after), total)
+            rate_meter.note(Instant::ZERO + Duration::from_micros(after), total);
+            rate_meter.is_streaming()
         };
         let mut run = |from: u64, bytes: u64| (0..200).map(|n| step(from + n * 50, bytes)).last();
         // Expect: small frames to and fro are none, full ones at four gigabits per second are.
