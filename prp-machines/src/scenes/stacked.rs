@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::lab::{Flow, Lab, NodeNumber, STEP, address, quote};
 use crate::scenes::Scene;
 
@@ -169,13 +169,7 @@ fn macvlan(lab: &mut Lab) -> Outcome {
 fn ipvlan(lab: &mut Lab) -> Outcome {
     lab.on_both("ip link add iv0 link eth0 type ipvlan mode l2; ip link set iv0 up")?;
     lab.set_hosts_of_all(&lab.ethernet_hosts("iv0"))?;
-    let checked = lab.ended(1, "prp hosts check", STEP)?;
-    if !checked.output.contains("ipvlan") {
-        return Err(Failure::new(format!(
-            "prp hosts check says nothing of ipvlan: {}",
-            checked.output
-        )));
-    }
+    lab.fails_with(1, "prp hosts check", "ipvlan")?;
     lab.use_udp("iv0")?;
     lab.transfer(1_000_000)
 }

@@ -17,6 +17,10 @@ use super::{Finding, MAX_NOTES};
 /// Devices that take the frames of their ports, so that packet sockets at a port receive nothing.
 const TAKE_FRAMES_OF_PORTS: [&str; 4] = ["bridge", "bond", "openvswitch", "team"];
 
+/// Devices that share the hardware address of another one, to which the kernel gives what is for
+/// their IP addresses and nothing else.
+const IP_ONLY: [&str; 2] = ["ipvlan", "ipvtap"];
+
 /// This machine, in this process's network namespace.
 #[derive(Debug)]
 pub(super) struct Machine {
@@ -188,6 +192,13 @@ impl Machine {
                 fix: format!(
                     "name {other} here, and {mac} as this node's hardware address everywhere"
                 ),
+                severity: Severity::Mistaken,
+            });
+        }
+        if let Some(kind) = device.kind.as_deref().filter(|kind| IP_ONLY.contains(kind)) {
+            return Some(DeviceProblem {
+                what: format!("device {name} is an {kind}, which receives IP only"),
+                fix: "name a macvlan or the device under it here, or UDP addresses (udp:IP)".into(),
                 severity: Severity::Mistaken,
             });
         }

@@ -183,6 +183,20 @@ fn findings__a_port_names_what_takes_its_frames() {
 }
 
 #[test]
+fn findings__a_device_for_ip_only_names_what_to_take() {
+    for kind in IP_ONLY {
+        let iv0 = DeviceState { kind: Some(kind.into()), ..device("eth0", 1) };
+        assert_eq!(
+            findings_of(&[iv0], TEXT).0,
+            [format!(
+                "h: device eth0 is an {kind}, which receives IP only; name a macvlan or the device \
+                 under it here, or UDP addresses (udp:IP)"
+            )]
+        );
+    }
+}
+
+#[test]
 fn findings__an_alternative_name_is_refused_with_the_name() {
     let eth0 = DeviceState { alternatives: vec!["lan0".into()], ..device("eth0", 1) };
     let (faults, _) = findings_of(&[eth0], &TEXT.replace("eth0", "lan0"));
