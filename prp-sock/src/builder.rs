@@ -158,7 +158,7 @@ impl Builder {
 
     /// Probing of an idle peer; `None` never asks. On by default, unlike TCP's: after 30 s of
     /// silence a probe every 10 s, and after six without an answer the connection ends with
-    /// `TimedOut`.
+    /// `TimedOut`, however long [`user_timeout`](Self::user_timeout) is.
     #[must_use]
     pub fn keepalive(mut self, keepalive: Option<Keepalive>) -> Self {
         self.config.keepalive = keepalive;

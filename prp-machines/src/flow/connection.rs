@@ -22,7 +22,7 @@ fn builder(args: &FlowArgs, classic: Classic) -> Builder {
         builder = builder.classic(classic).reliability(Reliability::Detect);
     }
     if let Some(seconds) = args.user_timeout {
-        builder = builder.user_timeout(Some(Duration::from_secs(seconds)));
+        builder = builder.user_timeout(Some(Duration::from_secs(seconds))).keepalive(None);
     }
     builder
 }
