@@ -233,9 +233,11 @@ impl<'a> Plan<'a> {
         }
         let name = format!("{}-{}-{}", kernel.label.replace('/', "_"), model.name, scene.name);
         let captures = self.args.scratch.join("captures");
-        let mut lab = match booted.take() {
-            Some((setup, lab)) if setup == scene.setup => lab,
-            _ => match self.boot(kernel, model, scene.setup) {
+        // Machines that are of no use any more end before others begin.
+        let kept = booted.take().filter(|(setup, _)| *setup == scene.setup);
+        let mut lab = match kept {
+            Some((_, lab)) => lab,
+            None => match self.boot(kernel, model, scene.setup) {
                 Ok(lab) => lab,
                 Err(reason) => {
                     self.keep(&name, None);
