@@ -17,15 +17,17 @@ pub(crate) fn nic_id(node: NodeNumber, cable: usize) -> String {
 /// Functions of the shell that need no other program: starting one takes a machine 0.1 s.
 const FUNCTIONS: &str = r#"
 # The name of the card with the address $1 among the devices of this namespace, in $card. Its module
-# or its bus may still be busy with it.
+# or its bus may still be busy with it. QEMU's tulip has its driver read the bytes of each pair in
+# the other order: what the driver has read is in $address.
 find_card() {
-    local tries at address
+    local tries at a b c d e f
+    IFS=: read -r a b c d e f <<<"$1"
     for ((tries = 0; tries < 600; tries++)); do
         for at in /sys/class/net/*; do
             [[ -e $at/device ]] || continue
             read -r address <"$at/address" || continue
             card=${at##*/}
-            [[ $address != "$1" ]] || return 0
+            [[ $address != "$1" && $address != "$b:$a:$d:$c:$f:$e" ]] || return 0
         done 2>/dev/null
         sleep 0.1
     done
@@ -97,8 +99,9 @@ fn moves(place: &NodePlace) -> String {
     let one = |(number, card): (usize, &Card)| {
         let address = address(*node, card.cable);
         format!(
-            "find_card {address}\nlines+=\"link set $card down\nlink set $card netns \
-             {SCRATCH}/{node}.net name eth{number}\n\"\n"
+            "find_card {address}\nlines+=\"link set $card down\n\"\n\
+             [[ $address == {address} ]] || lines+=\"link set $card address {address}\n\"\n\
+             lines+=\"link set $card netns {SCRATCH}/{node}.net name eth{number}\n\"\n"
         )
     };
     let moves: String = cards.iter().enumerate().map(one).collect();
