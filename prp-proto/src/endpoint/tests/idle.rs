@@ -22,6 +22,19 @@ fn keepalive__finds_a_peer_that_is_gone() {
     assert!(pair.time.as_nanos() / 1_000_000_000 == 8);
 }
 
+/// It ends a connection with data that nobody acknowledges, too, however long the user timeout is.
+#[test]
+fn keepalive__gives_up_a_silent_peer_before_the_user_timeout() {
+    let mut pair = Pair::default();
+    let (c, _) = pair.established_with(ConnConfig { user_timeout: None, ..quick() }, quick());
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
+    pair.write_all(ToServer, c, b"is anybody there?");
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+    let error = pair.client.endpoint.take_error(c);
+    assert!(matches!(error, Some(ConnError::TimedOut { .. })), "{error:?}");
+    assert_eq!(pair.time.as_nanos() / 1_000_000_000, 8);
+}
+
 #[test]
 fn keepalive__answered_probes_keep_an_idle_connection() {
     let mut pair = Pair::default().traced();
