@@ -19,14 +19,19 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
 /// Functions of the steps.
 const FUNCTIONS: &str = r#"
 fail() { echo "$*"; exit 1; }
-soon() { for _ in {1..300}; do if "$@"; then return 0; fi; sleep 0.2; done; fail "never true: $*"; }
+soon() { local end=$((SECONDS + 60)); until "$@"; do ((SECONDS < end)) || fail "never true: $*"; sleep 0.2; done; }
 main_pid() { systemctl show -p MainPID --value prp-routed; }
 has() { [[ $(sed -n "s/^$1:[[:space:]]*//p" "/proc/$(main_pid)/status") == $2 ]] || fail "$1 is not $2"; }
+# Whether the service greet answers over PRP, with the number of its process.
+greeting() {
+    timeout 20 prp cat -q here 7100 </dev/null >/tmp/heard 2>&1 || true
+    [[ $(</tmp/heard) == "greeting $(systemctl show -p MainPID --value greet)" ]]
+}
 as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
 "#;
 
 /// Steps, and what each is for.
-const STEPS: [(&str, &str); 7] = [
+const STEPS: [(&str, &str); 8] = [
     (
         "the unit starts",
         r#"
@@ -100,7 +105,6 @@ cat >/etc/systemd/system/greet.service <<'UNIT'
 User=nobody
 ExecStart=/usr/bin/perl -MSocket -e 'socket S, AF_INET, SOCK_STREAM, 0; setsockopt S, SOL_SOCKET, SO_REUSEADDR, 1; bind S, sockaddr_in 7100, INADDR_ANY or die; listen S, 8 or die; while (accept C, S) { syswrite C, "greeting $$$$\\n"; close C }'
 UNIT
-greeting() { prp cat -q here 7100 </dev/null | grep "^greeting $(systemctl show -p MainPID --value greet)$"; }
 prp run enable --require greet | grep '^/etc/systemd/system/greet.service.d/prp-run.conf$'
 systemctl start greet
 soon greeting
@@ -108,6 +112,11 @@ prp run disable greet
 systemctl restart greet
 soon sh -c '! grep -q "@prp/1/7100$" /proc/net/unix'
 [[ ! -e /etc/systemd/system/greet.service.d ]] || fail "a folder is left"
+"#,
+    ),
+    (
+        "a service in which prp run cannot work is refused until what is missing is there",
+        r#"
 printf 'NoNewPrivileges=yes\n' >>/etc/systemd/system/greet.service
 ! prp run enable greet 2>/tmp/said || fail "it takes a unit in which it cannot work"
 grep 'greet.service:4: NoNewPrivileges=yes: .*add AmbientCapabilities=CAP_NET_RAW$' /tmp/said
