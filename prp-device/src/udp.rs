@@ -351,9 +351,9 @@ fn answer(socket: &Socket, to: SocketAddr, report: &[u8]) {
 }
 
 /// How many datagrams from `at` on make one GSO batch, of `most` at most: they have the same
-/// recipient and the same size, and the last may be shorter ([`joins_gso_batch`]). The first of the last two GSO batches
-/// has 2/3 of their datagrams: the receiver takes it in while the other is sent, and the call for
-/// that takes 3 us however short the GSO batch is.
+/// recipient and the same size, and the last may be shorter ([`joins_gso_batch`]). The first of the
+/// last two GSO batches has 2/3 of their datagrams: the receiver takes it in while the other is
+/// sent, and the call for that takes 3 us however short the GSO batch is.
 fn gso_batch_length<A: Copy + PartialEq>(
     loaded: &Loaded<'_, '_, A>,
     at: usize,

@@ -55,7 +55,7 @@ pub(crate) struct FlowArgs {
     /// Over TCP
     #[arg(long, conflicts_with_all = ["messages", "classic"])]
     tcp: bool,
-    /// Seconds until data without an acknowledgement end the connection. No keepalive ends it before
+    /// Seconds until data without an acknowledgement end the connection; no keepalive does before
     #[arg(long)]
     user_timeout: Option<u64>,
     /// Writes the number of received bytes to this file now and then
