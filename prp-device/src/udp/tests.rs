@@ -11,6 +11,8 @@ use prp_proto::seq::{Seq, SeqWidth};
 use prp_proto::wire::{Head, NetworkHeader, TransportHeader, sealed};
 use socket2::{Domain, Protocol, Type};
 
+mod gso_batches;
+
 const ONE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 const TWO: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
@@ -86,23 +88,6 @@ fn send__gso_batch_arrives_whole_and_in_order() {
 }
 
 #[test]
-fn gso_batch_length__the_last_one_is_the_shortest() {
-    let bytes = [0; 1472];
-    let mut list = SendList::default();
-    for (count, gso_batches) in
-        [(44, &[44][..]), (46, &[31, 15]), (88, &[44, 44]), (100, &[44, 38, 18])]
-    {
-        let datagrams = (0..count).map(|_| ((), [&bytes[..], &[], &[], &[]]));
-        let loaded = list.load(datagrams);
-        let mut lengths = Vec::new();
-        while lengths.iter().sum::<usize>() < count {
-            lengths.push(gso_batch_length(&loaded, lengths.iter().sum(), MAX_GSO_FRAMES));
-        }
-        assert_eq!(lengths, gso_batches);
-    }
-}
-
-#[test]
 fn poll__what_it_has_received_is_handed_out_once_and_in_order() {
     let (mut one, mut two) = (open(ONE, 15_830), open(TWO, 15_830));
     let to = LinkAddr::Udp { peer: UdpPeer(1), port: two.local_addr().port() };
@@ -134,34 +119,6 @@ fn peek__tells_how_much_waits() {
     }
     receive(&mut two, 2);
     assert!(!peek.holds(first_fd(&two), 1));
-}
-
-#[test]
-fn send__sizes_and_recipients_that_change_end_a_gso_batch() {
-    let mut list = SendList::default();
-    let to = |peer| LinkAddr::Udp { peer: UdpPeer(peer), port: 1 };
-    let bytes = [0u8; 40_000];
-    let sizes =
-        [(0, 500), (0, 500), (0, 300), (0, 300), (1, 300), (1, 400), (1, 40_000), (1, 40_000)];
-    let loaded = list.load(sizes.iter().map(|(p, n)| (to(*p), [&bytes[..*n], &[], &[], &[]])));
-    let mut at = 0;
-    let mut gso_batches = Vec::new();
-    while at < sizes.len() {
-        gso_batches.push(gso_batch_length(&loaded, at, MAX_GSO_FRAMES));
-        at += gso_batches.last().unwrap();
-    }
-    assert_eq!(gso_batches, [3, 1, 1, 1, 1, 1]);
-    assert_eq!(gso_batch_length(&loaded, 0, 1), 1);
-}
-
-#[test]
-fn gso_batch_length__control_packets_share_no_fate_with_segments() {
-    let mut list = SendList::default();
-    let bytes = [0u8; 1472];
-    let sizes = [1472, 1472, 52, 52, 97, 96];
-    let loaded = list.load(sizes.iter().map(|n| ((), [&bytes[..*n], &[], &[], &[]])));
-    let lengths = [0, 2, 4].map(|at| gso_batch_length(&loaded, at, MAX_GSO_FRAMES));
-    assert_eq!(lengths, [2, 2, 1]);
 }
 
 #[test]
