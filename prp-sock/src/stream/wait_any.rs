@@ -129,8 +129,8 @@ pub fn wait_any(
 }
 
 /// Waits as [`wait_any`] does, but polls before it sleeps even though there is an `other`, which it
-/// polls too, and for longer: for a thread that passes on to others what comes by either, and whose
-/// answers come by the other one.
+/// polls too, and for longer: for an event loop, whose peers take their time, and for a thread that
+/// passes on to others what comes by either, and whose answers come by the other one.
 ///
 /// # Errors
 /// As [`wait_any`].
