@@ -153,6 +153,12 @@ impl TransmitBatch {
         self.entries.len() >= self.max_frames || self.bytes >= self.max_bytes
     }
 
+    /// How many frames of `size` bytes there is room for.
+    pub(crate) fn room(&self, size: usize) -> usize {
+        let bytes = self.max_bytes.saturating_sub(self.bytes);
+        self.max_frames.saturating_sub(self.entries.len()).min(bytes.div_ceil(size))
+    }
+
     /// Adds a frame whose payload is `payload`, copied here: handshake, control, reset.
     pub(crate) fn push_inline(
         &mut self,

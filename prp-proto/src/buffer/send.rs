@@ -256,6 +256,24 @@ impl SendBuffer {
         self.base + self.bytes.len() as u64
     }
 
+    /// Returns how many segments of `mss` bytes in one or two pieces follow each other in what is
+    /// unsent before one that ends a message, or all that was written.
+    pub(crate) fn full_segments(&self, mss: u16) -> usize {
+        let until = self.ends.front().copied().unwrap_or_else(|| self.end());
+        let mut bytes = (until - self.unsent).saturating_sub(1);
+        if self.lent > 0 {
+            // The one that begins here and goes on in what is lent may have to be shorter.
+            let held = self.held_until().saturating_sub(self.unsent);
+            bytes = if held > 0 { bytes.min(held) } else { bytes };
+        }
+        (bytes / u64::from(mss)) as usize
+    }
+
+    /// Stream offset of the first byte that belongs to no segment yet.
+    pub(crate) const fn unsent_from(&self) -> u64 {
+        self.unsent
+    }
+
     /// Makes `span`, as [`Self::peek_segment`] gave it, belong to a numbered segment.
     pub(crate) fn commit_segment(&mut self, span: Span) {
         self.unsent = span.at + u64::from(span.len);

@@ -33,10 +33,18 @@ impl GsoBatch {
         *self = Self { full, left: 0 };
     }
 
-    /// A segment goes out.
+    /// `segments` go out: one, or no more than [`Self::most`].
     #[inline]
-    pub(super) const fn count(&mut self) {
-        self.left = if self.left == 0 { self.full - 1 } else { self.left - 1 };
+    pub(super) fn count(&mut self, segments: u16) {
+        let left = if self.left == 0 { self.full } else { self.left };
+        self.left = left.saturating_sub(segments);
+    }
+
+    /// How many segments may go before the next GSO batch begins, or any number where the device
+    /// sends none.
+    #[inline]
+    pub(super) fn most(&self) -> usize {
+        if self.full > 1 { usize::from(self.left) } else { usize::MAX }
     }
 }
 

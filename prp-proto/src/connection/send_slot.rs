@@ -59,7 +59,12 @@ impl SendSlot {
         if self.queued { self.granted && self.left > 0 } else { alone }
     }
 
-    /// A new segment of this cost goes.
+    /// How many new segments of this `cost` may go while others are in flight.
+    pub(super) const fn most(&self, cost: usize) -> usize {
+        if self.queued && self.granted { self.left.div_ceil(cost) } else { 0 }
+    }
+
+    /// New segments of this cost go.
     pub(super) fn spend(&mut self, cost: usize) {
         self.left = self.left.saturating_sub(cost);
     }

@@ -38,8 +38,14 @@ impl Connection {
             }
             self.arm_size_probe(now);
             let mut left = gso_frames.max(QUANTUM);
-            while left > 0 && !batch.is_full() && self.transmit_segment(now, batch, lent) {
+            while left > 0
+                && !batch.is_full()
+                && let Some(new) = self.transmit_segment(now, batch, lent)
+            {
                 left -= 1;
+                if let Some(segment) = new {
+                    left -= self.transmit_run(now, batch, &segment, left, lent);
+                }
             }
             self.transmit_control(now, batch);
             if left == 0 || batch.is_full() {
@@ -103,10 +109,16 @@ impl Connection {
         self.push_outside(batch, Flags::RST, seq, &block.emit(), true);
     }
 
-    /// Sends one data segment, a repeat before a new one; whether there was one.
-    fn transmit_segment(&mut self, now: Instant, batch: &mut TransmitBatch, lent: &[u8]) -> bool {
+    /// Sends one data segment, if there is one that may go, a repeat before a new one: which, if it
+    /// is new.
+    fn transmit_segment(
+        &mut self,
+        now: Instant,
+        batch: &mut TransmitBatch,
+        lent: &[u8],
+    ) -> Option<Option<Segment>> {
         if !self.has_segment() {
-            return false;
+            return None;
         }
         self.send.flight.forget_found();
         let mut next = self.next_to_send();
@@ -122,14 +134,14 @@ impl Connection {
         }
         let alone = self.send.flight.is_empty();
         let (seq, segment) = match next {
-            NextSend::Nothing => return false,
+            NextSend::Nothing => return None,
             NextSend::Blocked(blocker) => {
                 self.stats.count_blocked(blocker);
-                return false;
+                return None;
             }
             NextSend::Repeat(seq, segment) => {
                 self.transmit_again(now, batch, (seq, &segment), lent);
-                return true;
+                return Some(None);
             }
             NextSend::New(span) => {
                 self.send.buf.commit_segment(span);
@@ -142,7 +154,7 @@ impl Connection {
             }
         };
         self.push_new(now, batch, (seq, &segment), alone, lent);
-        true
+        Some(Some(segment))
     }
 
     fn transmit_again(
@@ -164,7 +176,7 @@ impl Connection {
     pub(super) fn number(&mut self, now: Instant, span: Span) -> (Seq, Segment) {
         self.stats.bytes_sent += u64::from(span.len);
         self.send_slot.spend(usize::from(span.len) + FRAME_COST);
-        self.send.gso_batch.count();
+        self.send.gso_batch.count(1);
         self.send.flight.push(span.at, span.len, span.eom, false, now)
     }
 
