@@ -3,8 +3,8 @@
 //! The work is split by direction and by kind of frame: [`handshake`] makes it, [`receive`] takes
 //! data in, [`acknowledge`] gives and takes acknowledgements, [`dispatch`] sorts frames,
 //! [`header_prediction`] takes the usual one, [`transmit`] puts them out, [`next_to_send`] says
-//! what goes next and what may not, [`close`] ends it, [`clock`] acts when time passes, [`user`] is
-//! what the application asks for.
+//! what goes next and what may not, [`run`] how many like it follow, [`close`] ends it, [`clock`]
+//! acts when time passes, [`user`] is what the application asks for.
 
 mod ack_state;
 mod acknowledge;

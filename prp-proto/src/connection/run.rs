@@ -52,16 +52,12 @@ impl Connection {
     /// Segments of full length, none of which ends a message or what was written, that may go at
     /// once behind one that has just gone; `most` at most.
     ///
-    /// None where segments differ in more than their number (a session protects them, a policy
-    /// forgets them when they are sent) or go one at a time (repeats before them, a pace, a probe
-    /// that may pass the congestion window).
+    /// None where a session protects them, a policy forgets them when they are sent, or a pace
+    /// holds them apart.
     fn run_length(&self, batch: &TransmitBatch, most: u16) -> u16 {
         let send = &self.send;
         if self.protection.is_some()
             || !self.terms.policy().retains()
-            || send.flight.has_lost()
-            || send.allow_one
-            || send.path_probe.is_some()
             || send.congestion.pacing_rate().is_some()
         {
             return 0;

@@ -5,12 +5,15 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::TransmitBatch;
+use crate::endpoint::BorrowedWrite;
 
 /// A step of the client's program: what it writes, and what the server reads after it.
 #[derive(Clone, Debug)]
 struct Step {
     len: usize,
     ending: Ending,
+    /// Whether the bytes stay with the writer meanwhile.
+    lends: bool,
     read: usize,
 }
 
@@ -22,7 +25,12 @@ fn arb_step() -> impl Strategy<Value = Step> {
         Ending::Part,
         Ending::Message,
     ]);
-    (len, ending, 0..400_000usize).prop_map(|(len, ending, read)| Step { len, ending, read })
+    (len, ending, any::<bool>(), 0..400_000usize).prop_map(|(len, ending, lends, read)| Step {
+        len,
+        ending,
+        lends,
+        read,
+    })
 }
 
 /// Takes `frames` at a time out of one endpoint, and has the other one receive all but every one
@@ -31,13 +39,15 @@ fn cross(
     pair: &mut Pair,
     direction: Direction,
     frames: usize,
+    lent: Option<&BorrowedWrite<'_>>,
     (count, lost): (&mut usize, usize),
 ) -> Vec<Vec<u8>> {
     let now = pair.time;
     let (mut batch, mut all) = (TransmitBatch::new(frames, 1 << 20), Vec::new());
     let endpoint = &mut pair.sender(direction).endpoint;
-    while endpoint.poll_transmit(now, &mut batch) > 0 {
-        all.extend((0..batch.len()).map(|i| endpoint.frame(&batch, i).concat()));
+    while endpoint.poll_transmit_with(now, &mut batch, lent) > 0 {
+        let frame = |i| endpoint.frame_with_borrowed(&batch, i, lent).concat();
+        all.extend((0..batch.len()).map(frame));
         batch.clear();
     }
     for frame in &all {
@@ -62,14 +72,22 @@ fn sent(steps: &[Step], room: usize, lost: usize, frames: usize) -> Vec<Vec<u8>>
     let (mut sent, mut count) = (Vec::new(), 0);
     for step in steps {
         let now = pair.time;
-        let _ = pair.client.endpoint.write(now, c, &pattern(step.len), step.ending);
+        let bytes = pattern(step.len);
+        let mut lent = BorrowedWrite::new(c, &bytes);
+        let client = &mut pair.client.endpoint;
+        if step.lends {
+            let _ = client.write_borrowed(now, &mut lent, step.ending);
+        } else {
+            let _ = client.write(now, c, &bytes, step.ending);
+        }
         for _ in 0..4 {
             pair.time = pair.time + Duration::from_micros(20);
-            sent.extend(cross(&mut pair, ToServer, frames, (&mut count, lost)));
+            sent.extend(cross(&mut pair, ToServer, frames, Some(&lent), (&mut count, lost)));
             let now = pair.time;
             let _ = pair.server.endpoint.read(now, s, &mut alloc::vec![0; step.read]);
-            cross(&mut pair, ToClient, 32, (&mut 0, usize::MAX));
+            cross(&mut pair, ToClient, 32, None, (&mut 0, usize::MAX));
         }
+        pair.client.endpoint.end_borrow(pair.time, lent);
     }
     sent
 }

@@ -46,6 +46,11 @@ impl Net {
 
     /// Whose devices have this window.
     fn with_window(hosts: &str, window: usize) -> Self {
+        Self::with_gso_batches(hosts, window, GSO_FRAMES)
+    }
+
+    /// Whose devices have this window, and GSO batches of `gso_frames`.
+    fn with_gso_batches(hosts: &str, window: usize, gso_frames: u16) -> Self {
         let end = |at: usize| {
             let hosts = Hosts::parse(hosts.as_bytes()).expect("well formed");
             let local = NodeId::new(at as u16 + 1).expect("a node");
@@ -53,7 +58,7 @@ impl Net {
                 (name == UDP_DEVICE).then_some(DeviceId(0))
             });
             let devices =
-                [Device::udp(udp(at, 5230), 1472, GSO_FRAMES).with_window(window)].to_vec();
+                [Device::udp(udp(at, 5230), 1472, gso_frames).with_window(window)].to_vec();
             Endpoint::new(EndpointConfig::default(), routes, devices, [at as u8 + 1; 32])
         };
         let ends = [end(0), end(1)];
@@ -324,6 +329,15 @@ fn udp__less_than_a_gso_batch_waits_while_an_acknowledgement_is_sure_to_come() {
         net.drive_in(delay);
         assert_eq!(net.ends[1].read(net.time, server, &mut vec![0; len]), Ok(len));
     }
+}
+
+//= PRP-UDP-6, type=test
+#[test]
+fn udp__what_is_left_of_gso_batches_of_few_segments_waits() {
+    let mut net = Net::with_gso_batches(HOSTS, Device::WINDOW, 7);
+    let (client, server) = net.established();
+    net.grow((client, server), NEAR);
+    assert_eq!(net.segments_at_once(client, 300_000, Ending::Write), 29 * 7);
 }
 
 //= PRP-UDP-6, type=test
