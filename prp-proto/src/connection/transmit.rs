@@ -15,8 +15,8 @@ use crate::wire::{
     Control, CrcKey, Flags, HEADER_LEN, MAX_CONTROL_LEN, ResetBlock, ResetReason, TransportHeader,
 };
 
-/// Segments a connection may put out before the next one may: a batch for one system call, and a
-/// GSO batch where its device sends such.
+/// Segments a connection may put out before the next one may: a batch for one system call, and
+/// whole GSO batches where its device sends such.
 const QUANTUM: u16 = 16;
 
 impl Connection {
@@ -37,7 +37,7 @@ impl Connection {
                 self.transmit_ack(now, batch);
             }
             self.arm_size_probe(now);
-            let mut left = gso_frames.max(QUANTUM);
+            let mut left = QUANTUM.next_multiple_of(gso_frames.max(1));
             while left > 0
                 && !batch.is_full()
                 && let Some(new) = self.transmit_segment(now, batch, lent)
