@@ -332,3 +332,19 @@ fn receive__stream_reads_run_across_messages() {
     assert_eq!(receive.read_message(&mut out), Some(MessagePart { len: 1, end: true }));
     assert_eq!(receive.read_message(&mut out), None);
 }
+
+/// A segment that begins in what is held and goes on in what is lent may have to be shorter.
+#[test]
+fn full_segments__lie_before_what_is_lent_or_in_it() {
+    let mut send = SendBuffer::new(1 << 16);
+    send.write(&[0; 3_000], Ending::More).unwrap();
+    assert_eq!(send.full_segments(1_000), 2, "the last one may end the write");
+    send.write_borrowed(10_000, Ending::Write).unwrap();
+    assert_eq!(send.full_segments(1_000), 3);
+    assert_eq!(send.full_segments(1_400), 2);
+    for _ in 0..3 {
+        let span = send.peek_segment(1_000, false).unwrap();
+        send.commit_segment(span);
+    }
+    assert_eq!(send.full_segments(1_000), 9);
+}

@@ -33,13 +33,14 @@ impl Connection {
         for _ in 0..run {
             let at = self.send.buf.unsent_from();
             self.send.buf.commit_segment(Span { at, len: mss, eom: false });
-            let (seq, _) = self.send.flight.push(at, mss, false, false, now);
+            let (seq, segment) = self.send.flight.push(at, mss, false, false, now);
             let mut header = self.header(seq, mss);
             if let Some(acked) = acked {
                 header.flags = header.flags.with_ack(acked);
             }
             let pieces = if reads { self.send.buf.slices(at, mss, lent) } else { [&[][..], &[]] };
             batch.push_stream(&self.path, self.handle, header, at, pieces, crc);
+            self.note_releasable(&segment);
         }
         let bytes = usize::from(run) * usize::from(mss);
         self.stats.bytes_sent += bytes as u64;
@@ -52,14 +53,10 @@ impl Connection {
     /// Segments of full length, none of which ends a message or what was written, that may go at
     /// once behind one that has just gone; `most` at most.
     ///
-    /// None where a session protects them, a policy forgets them when they are sent, or a pace
-    /// holds them apart.
+    /// None where a session protects them, or a pace holds them apart.
     fn run_length(&self, batch: &TransmitBatch, most: u16) -> u16 {
         let send = &self.send;
-        if self.protection.is_some()
-            || !self.terms.policy().retains()
-            || send.congestion.pacing_rate().is_some()
-        {
+        if self.protection.is_some() || send.congestion.pacing_rate().is_some() {
             return 0;
         }
         let mss = usize::from(send.mss);

@@ -253,7 +253,7 @@ impl Connection {
     }
 
     /// Notes that a policy that repeats nothing needs `segment` no more.
-    fn note_releasable(&mut self, segment: &Segment) {
+    pub(super) fn note_releasable(&mut self, segment: &Segment) {
         if !self.terms.policy().retains() {
             self.send.releasable = Some(segment.at + u64::from(segment.len));
         }

@@ -107,3 +107,18 @@ proptest! {
         prop_assert!(one_by_one == in_runs, "{} and {}", one_by_one.len(), in_runs.len());
     }
 }
+
+/// A policy that repeats nothing keeps nothing of what has left.
+#[test]
+fn transmit__what_is_not_repeated_is_not_kept() {
+    let mut pair = Pair::default();
+    let config = ConnConfig { send_buffer: 1 << 16, ..with_policy(Reliability::Detect) };
+    let (c, _) = pair.established_with(config, config);
+    let (now, client) = (pair.time, &mut pair.client.endpoint);
+    assert_eq!(client.write(now, c, &pattern(20 * 1_484), Ending::Write), Ok(29_680));
+    let mut batch = TransmitBatch::new(256, 1 << 20);
+    assert_eq!(client.poll_transmit(now, &mut batch), 9, "as many as the congestion window lets");
+    client.handle_sent(now);
+    let room = (1 << 16) - 11 * 1_484;
+    assert_eq!(client.write(now, c, &pattern(1 << 16), Ending::Write), Ok(room));
+}
