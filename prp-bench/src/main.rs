@@ -10,6 +10,7 @@
 mod bar;
 mod results;
 mod summary;
+mod timer;
 
 use std::error::Error;
 use std::fmt::Display;
@@ -30,6 +31,8 @@ struct Arguments {
 enum Command {
     Results(results::ResultsArgs),
     Summary(summary::SummaryArgs),
+    /// Measure what it takes to arm a timer here, in us, as JSON
+    Timer,
 }
 
 /// How a command has ended: why it failed, in a line.
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Results(args) => results::run(&args),
         Command::Summary(args) => summary::run(&args),
+        Command::Timer => timer::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -329,7 +329,7 @@ mod tests {
         );
         assert!(page.contains("| C: 2.00 us | Rust: 1.00 us |"), "{page}");
         assert!(page.contains("| 1.50 us | - | 1.75 us | - | - |"), "{page}");
-        assert!(page.contains("| UDP, 1 Gbit/s, 0 us | 0.25 | 0.50 | - | - |"), "{page}");
+        assert!(page.contains("| UDP, 1 Gbit/s, 0 us | 0.25 | 0.50 | - | - | - | - |"), "{page}");
         assert!(!page.contains("0.75"), "an older run: {page}");
     }
 

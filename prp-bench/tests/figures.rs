@@ -27,6 +27,14 @@ fn results__are_the_page_of_the_files_beside_it() {
 }
 
 #[test]
+fn timer__is_a_figure_in_json() {
+    let (succeeded, made) = run("timer", &[]);
+    assert!(succeeded, "{made}");
+    let figures: serde_json::Value = serde_json::from_str(&made).expect("JSON");
+    assert!(figures["timer_us"].as_f64().is_some_and(|us| us > 0.0), "{made}");
+}
+
+#[test]
 fn summary__of_no_runs_and_of_what_is_no_run() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let summary = || run("summary", &[dir.path().to_owned()]);

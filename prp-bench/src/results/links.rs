@@ -9,9 +9,15 @@ use super::short;
 /// What comes above the tables.
 const HEAD: &str = "\
 Links of the rates and the delays that machines have, by `bench --links`. Processor time is that of
-both programs. Where there is a delay, a program forwards each frame, and takes part of the
-processors: [Performance](performance.md#links-with-a-rate-and-a-delay) has what it costs.
+both programs; raw frames are packet sockets without a protocol. Where there is a delay, a program
+forwards each frame, and takes part of the processors.
+[Performance](performance.md#links-with-a-rate-and-a-delay) has what these links cost that a card
+does not.
 ";
+
+/// What is measured, as headings and as paths of figures call it. Raw frames only as streams.
+const TRANSPORTS: [(&str, &str); 3] = [("PRP", "prp"), ("TCP", "tcp"), ("raw", "raw")];
+const PRP_AND_TCP: &[(&str, &str)] = TRANSPORTS.split_at(2).0;
 
 /// The sizes of messages, in bytes, and what the page calls them.
 const SIZES: [(&str, &str); 5] = [
@@ -33,13 +39,10 @@ struct Link<'a> {
 }
 
 impl Link<'_> {
-    /// The figure at `path`, with `{}` for the transport, as `prp` and `tcp` have it.
-    fn pair(&self, path: &str) -> Option<(f64, f64)> {
-        let of = |transport| {
-            let path = path.replace("{}", transport).replace('.', "/");
-            self.figures.pointer(&format!("/{path}"))?.as_f64()
-        };
-        Some((of("prp")?, of("tcp")?))
+    /// The figure of a column, as the page has it.
+    fn cell(&self, column: &Column) -> Option<String> {
+        let path = column.path.replace('.', "/");
+        self.figures.pointer(&format!("/{path}"))?.as_f64().map(short)
     }
 
     fn name(&self) -> String {
@@ -73,20 +76,30 @@ fn each(links: &Value) -> Vec<Link<'_>> {
     found
 }
 
-/// A table with a line for each of `links` that has figures, and two columns, PRP's and TCP's, for
-/// each heading and path of `columns`.
-fn table(out: &mut String, links: &[Link<'_>], columns: &[(&str, String)]) {
+/// A column of a table: its heading, and where each link has its figure.
+struct Column {
+    head: String,
+    path: String,
+}
+
+/// A column for each of `transports`, of the figures at `path` with `{}` for the transport.
+fn columns(transports: &[(&str, &str)], what: &str, path: &str) -> Vec<Column> {
+    let each = transports.iter();
+    let column = |(name, key): &(&str, &str)| Column {
+        head: format!("{name} {what}"),
+        path: path.replace("{}", key),
+    };
+    each.map(column).collect()
+}
+
+/// A table with a line for each of `links` that has figures.
+fn table(out: &mut String, links: &[Link<'_>], columns: &[Column]) {
     let lines: Vec<_> = links
         .iter()
         .filter_map(|link| {
-            let pairs: Vec<_> = columns.iter().map(|(_, path)| link.pair(path)).collect();
-            pairs.iter().any(Option::is_some).then(|| {
-                let cells = pairs.iter().map(|pair| {
-                    pair.map_or_else(
-                        || "- | -".to_owned(),
-                        |(prp, tcp)| format!("{} | {}", short(prp), short(tcp)),
-                    )
-                });
+            let cells: Vec<_> = columns.iter().map(|column| link.cell(column)).collect();
+            cells.iter().any(Option::is_some).then(|| {
+                let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
                 format!("| {} | {} |", link.name(), cells.collect::<Vec<_>>().join(" | "))
             })
         })
@@ -94,9 +107,9 @@ fn table(out: &mut String, links: &[Link<'_>], columns: &[(&str, String)]) {
     if lines.is_empty() {
         return;
     }
-    let heads = columns.iter().map(|(what, _)| format!(" PRP {what} | TCP {what} |"));
+    let heads = columns.iter().map(|column| format!(" {} |", column.head));
     let _ = writeln!(out, "\n| |{}", heads.collect::<String>());
-    let _ = writeln!(out, "| --- |{}", " --- |".repeat(2 * columns.len()));
+    let _ = writeln!(out, "| --- |{}", " --- |".repeat(columns.len()));
     lines.iter().for_each(|line| {
         let _ = writeln!(out, "{line}");
     });
@@ -114,10 +127,10 @@ fn think_lines(out: &mut String, name: &str, thinks: &Map<String, Value>) {
             let figures = Link { underlay: "", rate: None, delay: 0, figures: &sizes[key] };
             let cells: Vec<_> = ["p50_us.{}", "p99_us.{}", "cpu_us_per_message.{}"]
                 .into_iter()
-                .filter_map(|path| figures.pair(path))
-                .map(|(prp, tcp)| format!("{} | {}", short(prp), short(tcp)))
+                .flat_map(|path| columns(PRP_AND_TCP, "", path))
+                .filter_map(|column| figures.cell(&column))
                 .collect();
-            if cells.len() == 3 {
+            if cells.len() == 6 {
                 let _ = writeln!(out, "| {name}; {size}, {time} us | {} |", cells.join(" | "));
             }
         }
@@ -128,11 +141,18 @@ fn think_lines(out: &mut String, name: &str, thinks: &Map<String, Value>) {
 pub(super) fn section(links: &Value) -> String {
     let links = each(links);
     let mut out = format!("{HEAD}\nOne stream: Gbit/s, and processor seconds for a gigabyte.\n");
-    let stream = [("Gbit/s", "goodput_gbps.{}".to_owned()), ("s/GB", "cpu_s_per_gb.{}".to_owned())];
+    let of_streams = |figures: [(&str, &str); 2]| {
+        figures.map(|(what, path)| columns(&TRANSPORTS, what, path)).into_iter().flatten().collect()
+    };
+    let stream: Vec<_> = of_streams([("Gbit/s", "goodput_gbps.{}"), ("s/GB", "cpu_s_per_gb.{}")]);
     table(&mut out, &links, &stream);
+    out += "\nThe processor seconds of each end.\n";
+    let ends: Vec<_> =
+        of_streams([("sender", "client.cpu_s_per_gb.{}"), ("receiver", "server.cpu_s_per_gb.{}")]);
+    table(&mut out, &links, &ends);
     out += "\nA message one way, in us, with the usual waits.\n";
-    let sizes = SIZES.map(|(key, size)| (size, format!("message_us.{key}.{{}}")));
-    table(&mut out, &links, &sizes);
+    let size = |(key, size)| columns(PRP_AND_TCP, size, &format!("message_us.{key}.{{}}"));
+    table(&mut out, &links, &SIZES.map(size).into_iter().flatten().collect::<Vec<_>>());
     let mut thinks = String::new();
     for link in &links {
         if let Some(times) = link.figures["think"].as_object() {
@@ -161,10 +181,14 @@ mod tests {
     #[test]
     fn section__has_a_line_for_each_link_in_order() {
         let stream = |gbps: f64| json!({"goodput_gbps": {"prp": gbps, "tcp": 0.9}, "cpu_s_per_gb": {"prp": 9.5, "tcp": 0.7}});
+        let mut with_raw = stream(3.5);
+        with_raw["cpu_s_per_gb"]["raw"] = json!(12.3);
+        with_raw["client"] = json!({"cpu_s_per_gb": {"prp": 8.16, "tcp": 0.16, "raw": 8.13}});
+        with_raw["server"] = json!({"cpu_s_per_gb": {"prp": 0.7, "tcp": 0.5}});
         let links = json!({
             "udp": {"1000": {"0": stream(0.95)}},
             "ethernet": {
-                "10000": {"0": stream(3.5)},
+                "10000": {"0": with_raw},
                 "none": {"0": {"think": {"1000": {"64": {
                     "p50_us": {"prp": 30.0, "tcp": 40.0},
                     "p99_us": {"prp": 50.0, "tcp": 60.0},
@@ -179,14 +203,17 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "| Ethernet, 100 Mbit/s, 25 us | 0.10 | 0.90 | 9.50 | 0.70 |",
-                "| Ethernet, 10 Gbit/s, 0 us | 3.50 | 0.90 | 9.50 | 0.70 |",
-                "| UDP, 1 Gbit/s, 0 us | 0.95 | 0.90 | 9.50 | 0.70 |",
+                "| Ethernet, 100 Mbit/s, 25 us | 0.10 | 0.90 | - | 9.50 | 0.70 | - |",
+                "| Ethernet, 10 Gbit/s, 0 us | 3.50 | 0.90 | - | 9.50 | 0.70 | 12.3 |",
+                "| UDP, 1 Gbit/s, 0 us | 0.95 | 0.90 | - | 9.50 | 0.70 | - |",
+                "| Ethernet, 10 Gbit/s, 0 us | 8.16 | 0.16 | 8.13 | 0.70 | 0.50 | - |",
                 "| Ethernet, 100 Mbit/s, 0 us | 6.00 | 16.0 | - | - | - | - | - | - | - | - |",
                 "| Ethernet, no limit, 0 us; 64 B, 1000 us | 30.0 | 40.0 | 50.0 | 60.0 | 12.0 | 10.0 |",
             ],
             "{text}"
         );
+        let head = "| | PRP sender | TCP sender | raw sender | PRP receiver | TCP receiver |";
+        assert!(text.contains(head), "{text}");
     }
 
     #[test]

@@ -27,6 +27,9 @@ const FULL: f64 = 0.985;
 /// What a stream is compared with.
 const TRANSPORTS: [&str; 4] = ["prp", "tcp", "tcp_no_segmentation", "raw"];
 
+/// What `prp-bench timer` has printed.
+const TIMER: &str = "links.timer";
+
 /// A link.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Ord, PartialOrd)]
 struct Link<'a> {
@@ -95,12 +98,15 @@ fn cpu_ratio(runs: &Runs, run: &str, cost: &str, other: &str) -> Option<f64> {
 
 /// Processor time of both ends in each round.
 fn cpu(runs: &Runs, run: &str, cost: &str, transport: &str) -> Vec<f64> {
-    let of = |end: &str| {
-        let path = format!("results.{transport}.{cost}.{end}.cpu_s.rounds");
-        let rounds = runs.value(run, &path).and_then(Value::as_array).map(Vec::as_slice);
-        rounds.unwrap_or_default().iter().filter_map(Value::as_f64).collect::<Vec<_>>()
-    };
+    let of = |end: &str| cpu_of_end(runs, run, cost, transport, end);
     of("client").into_iter().zip(of("server")).map(|(client, server)| client + server).collect()
+}
+
+/// That of one end.
+fn cpu_of_end(runs: &Runs, run: &str, cost: &str, transport: &str, end: &str) -> Vec<f64> {
+    let path = format!("results.{transport}.{cost}.{end}.cpu_s.rounds");
+    let rounds = runs.value(run, &path).and_then(Value::as_array).map(Vec::as_slice);
+    rounds.unwrap_or_default().iter().filter_map(Value::as_f64).collect()
 }
 
 /// The largest of those that were measured.
@@ -137,6 +143,9 @@ pub(super) fn bars(runs: &Runs) -> Vec<Bar> {
     };
     let limited = cpu(runs, "links.ethernet.1000.0.stream", "cost_per_gb", "prp");
     let unlimited = cpu(runs, "links.ethernet.none.0.stream", "cost_per_gb", "prp");
+    let sender = |transport: &str| {
+        cpu_of_end(runs, "links.ethernet.1000.0.stream", "cost_per_gb", transport, "client")
+    };
     let of_own = rounds::median(&limited).zip(rounds::median(&unlimited));
     let slow = ["ethernet.100.0", "udp.100.0"].map(|link| stream_cpu(link, "tcp"));
     let repeats = ["client", "server"].map(|end| {
@@ -156,6 +165,12 @@ pub(super) fn bars(runs: &Runs) -> Vec<Bar> {
             stream_cpu("ethernet.1000.0", "tcp_no_segmentation"),
             '<',
             (1.2, 0.8),
+        ),
+        bar(
+            "1 Gbit/s over Ethernet: CPU s/GB of the sender, PRP / raw frames",
+            rounds::ratio(&sender("prp"), &sender("raw")),
+            '<',
+            (1.1, 1.0),
         ),
         bar(
             "1 Gbit/s over Ethernet: CPU s/GB / that of no limit",
@@ -244,8 +259,8 @@ fn of_messages(runs: &Runs) -> [Bar; 4] {
     ]
 }
 
-/// A line for each link with a stream: goodput and processor time of PRP beside TCP, and what the
-/// program that delays has used.
+/// A line for each link with a stream: goodput and processor time of PRP beside TCP and raw frames,
+/// and what the program that delays has used; and a line with the processor time of each end.
 pub(super) fn table(runs: &Runs) -> Vec<String> {
     let links: Vec<_> = links(runs)
         .into_iter()
@@ -256,8 +271,15 @@ pub(super) fn table(runs: &Runs) -> Vec<String> {
     }
     let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |v| format!("{v:.2}"));
     let head = format!(
-        "{:32}{:>9}{:>9}{:>9}{:>9}{:>12}{:>10}",
-        "one stream: Gbit/s; CPU s/GB", "PRP", "TCP", "PRP", "TCP", "TCP no seg.", "delaying"
+        "{:32}{:>9}{:>9}{:>9}{:>9}{:>12}{:>9}{:>10}",
+        "one stream: Gbit/s; CPU s/GB",
+        "PRP",
+        "TCP",
+        "PRP",
+        "TCP",
+        "TCP no seg.",
+        "raw",
+        "delaying"
     );
     let rows = links.iter().map(|link| {
         let run = link.run("stream");
@@ -265,23 +287,43 @@ pub(super) fn table(runs: &Runs) -> Vec<String> {
         let cpu =
             |transport: &str| show(runs.number(&run, &format!("results.{transport}.cpu_s_per_gb")));
         format!(
-            "{:32}{:>9}{:>9}{:>9}{:>9}{:>12}{:>10}",
+            "{:32}{:>9}{:>9}{:>9}{:>9}{:>12}{:>9}{:>10}",
             link.to_string(),
             of("prp"),
             of("tcp"),
             cpu("prp"),
             cpu("tcp"),
             cpu("tcp_no_segmentation"),
+            cpu("raw"),
             show(wire_cpu(runs, *link)),
         )
     });
+    let row_of_ends = |first: &str, cells: &[String]| {
+        let cells = cells.iter().map(|cell| format!("{cell:>9}"));
+        format!("{first:32}{}", cells.collect::<String>())
+    };
+    let shown = ["PRP", "TCP", "raw"].map(str::to_owned);
+    let head_of_ends = row_of_ends("CPU s/GB of sender; receiver", &[&shown[..], &shown].concat());
+    let ends = links.iter().map(|link| {
+        let cells = ["client", "server"].into_iter().flat_map(|end| {
+            ["prp", "tcp", "raw"].map(|transport| {
+                let path = format!("results.{transport}.cost_per_gb.{end}.cpu_s.median");
+                show(runs.number(&link.run("stream"), &path))
+            })
+        });
+        row_of_ends(&link.to_string(), &cells.collect::<Vec<_>>())
+    });
+    let ends = std::iter::once(head_of_ends).chain(ends);
     let added = links.iter().filter_map(|link| {
         let us = wire_us(runs, *link)?;
         Some(format!("the program that delays adds {us:.1} us to a message of 64 bytes, {link}"))
     });
     let note =
         "CPU is of the two programs: that of the program that delays is not in it".to_owned();
-    std::iter::once(head).chain(rows).chain(added).chain([note, String::new()]).collect()
+    let timer = runs.number(TIMER, "timer_us");
+    let timer = timer.map(|us| format!("to arm a timer takes a processor {us:.1} us"));
+    let lines = std::iter::once(head).chain(rows).chain(ends).chain(added).chain([note]);
+    lines.chain(timer).chain([String::new()]).collect()
 }
 
 /// Processor time of the program that delays, for a gigabyte of a stream.
@@ -310,6 +352,9 @@ fn wire_us(runs: &Runs, link: Link<'_>) -> Option<f64> {
 /// All figures, as nested objects by underlay, rate and delay.
 pub(super) fn keys(runs: &Runs) -> Value {
     let mut keys = serde_json::Map::new();
+    if let Some(us) = runs.number(TIMER, "timer_us") {
+        insert(&mut keys, "timer_us", json!(us));
+    }
     for (link, what) in runs.names().filter_map(Link::of) {
         let run = link.run(what);
         let place = link.name.to_owned();

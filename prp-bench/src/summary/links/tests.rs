@@ -1,19 +1,24 @@
 use super::*;
 
-/// A run with PRP and TCP, of these figures: goodput in Gbit/s, and seconds for a gigabyte.
+/// A run with PRP and TCP, of these figures: goodput in Gbit/s, and seconds for a gigabyte, as many
+/// of either end. Raw frames take a second, most of it the sender's.
 fn stream(prp: (f64, f64), tcp: (f64, f64), raw: Option<f64>) -> Value {
-    let of = |(gbps, cpu): (f64, f64)| {
-        let end =
-            json!({"cpu_s": {"median": cpu / 2.0, "rounds": [cpu / 2.0, cpu]}, "wake_ups": 7.0});
+    let of = |(gbps, cpu): (f64, f64), of_sender: f64| {
+        let end = |part: f64| {
+            let cpu = cpu * part;
+            json!({"cpu_s": {"median": cpu, "rounds": [cpu, cpu * 2.0]}, "wake_ups": 7.0})
+        };
         json!({
             "gbps": {"median": gbps}, "cpu_s_per_gb": cpu,
-            "cost_per_gb": {"client": end, "server": end},
+            "cost_per_gb": {"client": end(of_sender), "server": end(1.0 - of_sender)},
             "ends": {"server": {"received": 1e9}, "client": {"retransmitted": 0}}
         })
     };
-    let mut results = json!({"prp": of(prp), "tcp": of(tcp), "tcp_no_segmentation": of(tcp)});
+    let (prp_figures, tcp_figures) = (of(prp, 0.5), of(tcp, 0.5));
+    let mut results =
+        json!({"prp": prp_figures, "tcp": tcp_figures, "tcp_no_segmentation": tcp_figures});
     if let Some(gbps) = raw {
-        results["raw"] = of((gbps, 1.0));
+        results["raw"] = of((gbps, 1.0), 0.8);
     }
     json!({"results": results, "ratios": {"tcp": prp.0 / tcp.0}, "client": {"cores": 2}})
 }
@@ -70,6 +75,7 @@ fn bars__of_the_links_that_raw_frames_fill() {
     near("1 Gbit/s: goodput / what fits, worst link", 0.5);
     near("1 Gbit/s over UDP: CPU s/GB, PRP / TCP", 1.5);
     near("1 Gbit/s over Ethernet: CPU s/GB, PRP / TCP without segmentation", 2.0);
+    near("1 Gbit/s over Ethernet: CPU s/GB of the sender, PRP / raw frames", 2.5);
     near("1 Gbit/s over Ethernet: CPU s/GB / that of no limit", 2.0);
     assert_eq!(value(&runs, "10 Gbit/s: goodput / what fits, worst link"), None);
     assert_eq!(value(&runs, "100 Mbit/s: CPU s/GB, PRP / TCP, worse underlay"), None);
@@ -98,8 +104,9 @@ fn bars__of_messages_take_the_worst_without_a_delay() {
 fn keys__by_underlay_rate_and_delay() {
     let raw = |us: f64| json!({"results": {"raw": {"p50_us": {"median": us}}}});
     let runs = Runs::of([
-        ("links.ethernet.1000.25.stream", stream((0.97, 4.0), (0.95, 2.0), None)),
+        ("links.ethernet.1000.25.stream", stream((0.97, 4.0), (0.95, 2.0), Some(0.98))),
         ("links.ethernet.1000.25.stream.wire", json!({"cpu_s": 6.0})),
+        ("links.timer", json!({"timer_us": 9.04})),
         ("links.ethernet.1000.0.busy.stream", stream((0.5, 4.0), (0.9, 2.0), None)),
         ("links.ethernet.none.0.raw", raw(2.0)),
         ("links.ethernet.none.25.raw", raw(30.5)),
@@ -112,8 +119,10 @@ fn keys__by_underlay_rate_and_delay() {
         ("ethernet/1000/25/cpu_s_per_gb/tcp_no_segmentation", 2.0),
         ("ethernet/1000/25/server/cpu_s_per_gb/prp", 2.0),
         ("ethernet/1000/25/client/wake_ups_per_gb/tcp", 7.0),
-        // Of three transports with 1 GB each.
-        ("ethernet/1000/25/wire/cpu_s_per_gb", 2.0),
+        ("ethernet/1000/25/client/cpu_s_per_gb/raw", 0.8),
+        // Of four transports with 1 GB each.
+        ("ethernet/1000/25/wire/cpu_s_per_gb", 1.5),
+        ("timer_us", 9.04),
         ("ethernet/1000/25/wire/us", 3.5),
         ("ethernet/1000/0/busy/goodput_gbps/tcp", 0.9),
         ("udp/none/0/think/20/64/p99_us/prp", 6.0),
@@ -124,7 +133,14 @@ fn keys__by_underlay_rate_and_delay() {
         assert!(found.is_some_and(|found| (found - value).abs() < 1e-9), "{path}: {found:?}");
     }
     let table = table(&runs);
-    let line = table.iter().find(|line| line.starts_with("Ethernet, 1000 Mbit/s, 25 us"));
-    assert!(line.is_some_and(|line| line.ends_with("2.00")), "{table:#?}");
+    // Goodput and processor time, with that of raw frames and of what delays; and of each end.
+    let lines = table.iter().filter(|line| line.starts_with("Ethernet, 1000 Mbit/s, 25 us"));
+    let cells = lines.map(|line| line.split_whitespace().skip(5).collect::<Vec<_>>().join(" "));
+    assert_eq!(
+        cells.collect::<Vec<_>>(),
+        ["0.97 0.95 4.00 2.00 2.00 1.00 1.50", "2.00 1.00 0.80 2.00 1.00 0.20"],
+        "{table:#?}"
+    );
+    assert!(table.iter().any(|line| line.ends_with("takes a processor 9.0 us")), "{table:#?}");
     assert!(table.iter().any(|line| line.contains("adds 3.5 us")), "{table:#?}");
 }
