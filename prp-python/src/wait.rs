@@ -71,7 +71,8 @@ fn wait(
     waiting(py, || match other {
         Some(other) => wait_any_polling(&mut awaited, other, timeout),
         None => wait_any(&mut awaited, None, timeout),
-    })?.map_err(|e| raised(&e))?;
+    })?
+    .map_err(|e| raised(&e))?;
     let mut ready: Vec<(usize, bool, bool)> = Vec::new();
     for ((at, reads), _) in places.iter().zip(&awaited).filter(|(_, one)| one.is_ready()) {
         match ready.last_mut() {
