@@ -152,7 +152,7 @@ fn writer_nap__leaves_the_most_of_what_waits_in_queues() {
     assert_eq!(nap(399), None);
     assert_eq!(nap(400), Some(100));
     assert_eq!(nap(2_000), Some(500));
-    assert_eq!(nap(80_000), Some(1_000));
+    assert_eq!(nap(80_000), Some(4_000));
 }
 
 #[test]
