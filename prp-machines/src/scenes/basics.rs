@@ -83,6 +83,9 @@ fn messages(lab: &mut Lab) -> Outcome {
 }
 
 fn classic(lab: &mut Lab) -> Outcome {
+    // Debian's fq_codel drops what has waited too long, as it does in a machine that waits for its
+    // host, and here nothing repairs a loss.
+    lab.on_both("tc qdisc replace dev eth0 root pfifo limit 1000")?;
     lab.flow(&Flow { options: "--classic --lockstep", ..Flow::of(BYTES / 10) })
 }
 
