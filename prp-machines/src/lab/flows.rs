@@ -1,5 +1,6 @@
 //! Flows of known bytes between the nodes.
 
+use std::mem;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Outcome};
@@ -7,6 +8,9 @@ use crate::lab::{Job, Lab, NodeNumber, STEP, judge, quote};
 
 /// Until a flow of a fixed size is over: most take seconds, and some links lose much.
 const FLOW: Duration = Duration::from_secs(300);
+
+/// How long one end of a flow is waited for until the other is looked at.
+const PIECE: Duration = Duration::from_secs(2);
 
 /// What must arrive until a flow counts as going on, in bytes: more than what the buffers of both
 /// ends hold.
@@ -95,7 +99,7 @@ impl Lab {
         let end = Instant::now() + STEP * 2;
         while let Some(job) = left.pop() {
             // In pieces, so that the end of a flow is noticed.
-            match self.machines[job.machine].wait(job.run, Duration::from_secs(2))? {
+            match self.machines[job.machine].wait(job.run, PIECE)? {
                 Some(ended) => drop(judge(&job.title, ended)?),
                 None if Instant::now() > end => return Err(Failure::new("a machine is too slow")),
                 None => left.push(job),
@@ -138,8 +142,7 @@ impl Lab {
     }
 
     fn finish_flow(&mut self, ends: &[Job; 2], bytes: u64) -> Outcome {
-        let [client, server] = ends;
-        let (client, server) = (self.finish(client, FLOW)?, self.finish(server, FLOW)?);
+        let [client, server] = self.outputs(ends)?;
         let (client, server) = (counts(&client)?, counts(&server)?);
         if client.sent != server.received || server.sent != client.received {
             return Err(Failure::new(format!("client {client:?}, but server {server:?}")));
@@ -148,6 +151,31 @@ impl Lab {
             return Err(Failure::new(format!("not all was sent: {client:?}, {server:?}")));
         }
         Ok(())
+    }
+
+    /// Waits for both ends of a flow. What fails first is the reason: the other end may wait for it
+    /// in vain.
+    fn outputs(&mut self, ends: &[Job; 2]) -> Outcome<[String; 2]> {
+        let (begin, mut outputs) = (Instant::now(), [None, None]);
+        loop {
+            for (job, output) in ends.iter().zip(&mut outputs) {
+                if output.is_none() {
+                    // In pieces, so that the end of either is noticed.
+                    let ended = self.machines[job.machine].wait(job.run, PIECE)?;
+                    *output = ended.map(|ended| judge(&job.title, ended)).transpose()?;
+                }
+            }
+            if let [Some(client), Some(server)] = &mut outputs {
+                self.report_step(begin, &ends[0].title);
+                return Ok([client, server].map(mem::take));
+            }
+            if begin.elapsed() > FLOW {
+                let open = ends.iter().zip(&outputs).filter(|(_, output)| output.is_none());
+                let titles: Vec<_> = open.map(|(job, _)| job.title.as_str()).collect();
+                let (titles, seconds) = (titles.join(", "), FLOW.as_secs());
+                return Err(Failure::new(format!("{titles}: not ended after {seconds} s")));
+            }
+        }
     }
 
     /// Waits until a process of a node listens at a port.
