@@ -50,7 +50,11 @@ fn limit(plan: &Plan, flow: &FlowPlan, record: &FlowRecord, impaired: bool) -> D
     let closes = listening_ends(plan, flow);
     let cut_off = plan.links.iter().flatten().flat_map(|w| &w.outages).any(|o| o.1 > plan.healed);
     let accepts = flow.listener.map_or(Duration::ZERO, |l| plan.listeners[l].accepts_after);
-    if gone || closes || cut_off || !nodes_stay(plan, flow) {
+    if cut_off {
+        // Packets to and fro may take different paths, of which one is cut off: the end that hears
+        // nothing asks until it gives up, and the other one, which hears that, counts from then on.
+        (2 * DEATH_WITHIN).max(accepts)
+    } else if gone || closes || !nodes_stay(plan, flow) {
         DEATH_WITHIN.max(accepts)
     } else {
         PROGRESS_WITHIN + accepts
