@@ -44,11 +44,14 @@ fn exit__other_threads_see_no_end() {
             core.waiting.leader.is_some() && core.registered() == 3
         });
         exit(engine);
-        // The former leader polls again now that something comes; the others sleep on. The peers of
-        // its streams know that it has left, and send nothing.
-        let connecting = pair.beta.connect(pair.alpha.addr(80), &Builder::new());
-        assert_eq!(connecting.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
-        wait_until("the leader is held back", || engine.lock().lifetime.held_back > 0);
+        // The former leader polls again once something comes that the keeper does not take before
+        // it; the others sleep on. The peers of its streams know that it has left, and send
+        // nothing.
+        wait_until("the leader is held back", || {
+            let connecting = pair.beta.connect(pair.alpha.addr(80), &Builder::new());
+            assert_eq!(connecting.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+            engine.lock().lifetime.held_back > 0
+        });
         assert!(!over.load(Ordering::Relaxed), "a call has returned");
     });
 }
