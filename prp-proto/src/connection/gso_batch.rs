@@ -33,11 +33,10 @@ impl GsoBatch {
         *self = Self { full, left: 0 };
     }
 
-    /// `segments` go out: one, or no more than [`Self::most`].
+    /// A segment goes out.
     #[inline]
-    pub(super) fn count(&mut self, segments: u16) {
-        let left = if self.left == 0 { self.full } else { self.left };
-        self.left = left.saturating_sub(segments);
+    pub(super) const fn count(&mut self) {
+        self.left = if self.left == 0 { self.full - 1 } else { self.left - 1 };
     }
 
     /// How many segments may go before the next GSO batch begins, or any number where the device

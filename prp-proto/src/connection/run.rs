@@ -27,13 +27,15 @@ impl Connection {
         if run == 0 {
             return 0;
         }
+        self.stats.segments_sent += u64::from(run);
         let acked = self.piggyback_ack();
         let crc = self.crc_out();
         let reads = crc.is_some() || self.path.to.is_udp();
         for _ in 0..run {
             let at = self.send.buf.unsent_from();
-            self.send.buf.commit_segment(Span { at, len: mss, eom: false });
-            let (seq, segment) = self.send.flight.push(at, mss, false, false, now);
+            let span = Span { at, len: mss, eom: false };
+            self.send.buf.commit_segment(span);
+            let (seq, segment) = self.number(now, span);
             let mut header = self.header(seq, mss);
             if let Some(acked) = acked {
                 header.flags = header.flags.with_ack(acked);
@@ -42,11 +44,6 @@ impl Connection {
             batch.push_stream(&self.path, self.handle, header, at, pieces, crc);
             self.note_releasable(&segment);
         }
-        let bytes = usize::from(run) * usize::from(mss);
-        self.stats.bytes_sent += bytes as u64;
-        self.stats.segments_sent += u64::from(run);
-        self.send_slot.spend(bytes + usize::from(run) * FRAME_COST);
-        self.send.gso_batch.count(run);
         run
     }
 

@@ -64,7 +64,7 @@ impl SendSlot {
         if self.queued && self.granted { self.left.div_ceil(cost) } else { 0 }
     }
 
-    /// New segments of this cost go.
+    /// A new segment of this cost goes.
     pub(super) fn spend(&mut self, cost: usize) {
         self.left = self.left.saturating_sub(cost);
     }

@@ -38,14 +38,12 @@ impl Connection {
             }
             self.arm_size_probe(now);
             let mut left = QUANTUM.next_multiple_of(gso_frames.max(1));
-            while left > 0
-                && !batch.is_full()
-                && let Some(new) = self.transmit_segment(now, batch, lent)
-            {
-                left -= 1;
-                if let Some(segment) = new {
-                    left -= self.transmit_run(now, batch, &segment, left, lent);
+            while left > 0 && !batch.is_full() {
+                let sent = self.transmit_segments(now, batch, left, lent);
+                if sent == 0 {
+                    break;
                 }
+                left -= sent;
             }
             self.transmit_control(now, batch);
             if left == 0 || batch.is_full() {
@@ -109,16 +107,17 @@ impl Connection {
         self.push_outside(batch, Flags::RST, seq, &block.emit(), true);
     }
 
-    /// Sends one data segment, if there is one that may go, a repeat before a new one: which, if it
-    /// is new.
-    fn transmit_segment(
+    /// Sends a data segment, a repeat before a new one, and behind a new one its run: `most`
+    /// segments at most. Returns how many, 0 if none may go.
+    fn transmit_segments(
         &mut self,
         now: Instant,
         batch: &mut TransmitBatch,
+        most: u16,
         lent: &[u8],
-    ) -> Option<Option<Segment>> {
+    ) -> u16 {
         if !self.has_segment() {
-            return None;
+            return 0;
         }
         self.send.flight.forget_found();
         let mut next = self.next_to_send();
@@ -134,14 +133,14 @@ impl Connection {
         }
         let alone = self.send.flight.is_empty();
         let (seq, segment) = match next {
-            NextSend::Nothing => return None,
+            NextSend::Nothing => return 0,
             NextSend::Blocked(blocker) => {
                 self.stats.count_blocked(blocker);
-                return None;
+                return 0;
             }
             NextSend::Repeat(seq, segment) => {
                 self.transmit_again(now, batch, (seq, &segment), lent);
-                return Some(None);
+                return 1;
             }
             NextSend::New(span) => {
                 self.send.buf.commit_segment(span);
@@ -154,7 +153,7 @@ impl Connection {
             }
         };
         self.push_new(now, batch, (seq, &segment), alone, lent);
-        Some(Some(segment))
+        1 + self.transmit_run(now, batch, &segment, most - 1, lent)
     }
 
     fn transmit_again(
@@ -176,7 +175,7 @@ impl Connection {
     pub(super) fn number(&mut self, now: Instant, span: Span) -> (Seq, Segment) {
         self.stats.bytes_sent += u64::from(span.len);
         self.send_slot.spend(usize::from(span.len) + FRAME_COST);
-        self.send.gso_batch.count(1);
+        self.send.gso_batch.count();
         self.send.flight.push(span.at, span.len, span.eom, false, now)
     }
 
