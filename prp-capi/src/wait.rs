@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prp_sock::{Awaited, wait_any, wait_any_polling};
+use prp_sock::{Awaited, wait_any_polling};
 
 use crate::error_number::invalid;
 use crate::listener::{LISTENERS, Listener};
@@ -77,10 +77,7 @@ pub(crate) fn wait_for_any(
             awaited.push(one);
         }
     }
-    match other {
-        Some(other) => wait_any_polling(&mut awaited, other, timeout)?,
-        None => wait_any(&mut awaited, None, timeout)?,
-    };
+    wait_any_polling(&mut awaited, other, timeout)?;
     for ((at, event), one) in places.into_iter().zip(&awaited) {
         if one.is_ready() {
             entries[at].ready |= event;

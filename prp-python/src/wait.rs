@@ -4,7 +4,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use prp_sock::{Awaited, PrpListener, wait_any, wait_any_polling};
+use prp_sock::{Awaited, PrpListener, wait_any_polling};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -68,11 +68,7 @@ fn wait(
             awaited.push(one);
         }
     }
-    waiting(py, || match other {
-        Some(other) => wait_any_polling(&mut awaited, other, timeout),
-        None => wait_any(&mut awaited, None, timeout),
-    })?
-    .map_err(|e| raised(&e))?;
+    waiting(py, || wait_any_polling(&mut awaited, other, timeout))?.map_err(|e| raised(&e))?;
     let mut ready: Vec<(usize, bool, bool)> = Vec::new();
     for ((at, reads), _) in places.iter().zip(&awaited).filter(|(_, one)| one.is_ready()) {
         match ready.last_mut() {

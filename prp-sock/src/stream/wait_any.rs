@@ -128,18 +128,19 @@ pub fn wait_any(
     wait_as(streams, other, settings, timeout)
 }
 
-/// Waits as [`wait_any`] does, but polls before it sleeps even though there is an `other`, which it
-/// polls too, and for longer: for an event loop, whose peers take their time, and for a thread that
-/// passes on to others what comes by either, and whose answers come by the other one.
+/// Waits as [`wait_any`] does, but polls before it sleeps even if there is an `other`, which it
+/// polls too then, and for longer: for an event loop, whose peers take their time, and for a thread
+/// that passes on to others what comes by either, and whose answers come by the other one.
 ///
 /// # Errors
 /// As [`wait_any`].
 pub fn wait_any_polling(
     streams: &mut [Awaited<'_>],
-    other: BorrowedFd<'_>,
+    other: Option<BorrowedFd<'_>>,
     timeout: Option<Duration>,
 ) -> io::Result<usize> {
-    wait_as(streams, Some(other), WaitSettings::PATIENT, timeout)
+    let settings = other.map_or(WaitSettings::ADAPTIVE, |_| WaitSettings::PATIENT);
+    wait_as(streams, other, settings, timeout)
 }
 
 fn wait_as(

@@ -112,10 +112,10 @@ fn wait_any_polling__ends_for_a_stream_or_the_other_descriptor() {
             let mut byte = [0];
             for _ in 0..200 {
                 let mut awaited = [Awaited::read(&ours)];
-                assert_eq!(wait_any_polling(&mut awaited, held.as_fd(), None).unwrap(), 0);
+                assert_eq!(wait_any_polling(&mut awaited, Some(held.as_fd()), None).unwrap(), 0);
                 (&held).read_exact(&mut byte).unwrap();
                 (&ours).write_all(&byte).unwrap();
-                assert_eq!(wait_any_polling(&mut awaited, held.as_fd(), None).unwrap(), 1);
+                assert_eq!(wait_any_polling(&mut awaited, Some(held.as_fd()), None).unwrap(), 1);
                 (&ours).read_exact(&mut byte).unwrap();
                 (&held).write_all(&byte).unwrap();
             }

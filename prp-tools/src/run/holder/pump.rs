@@ -200,7 +200,7 @@ impl Pump {
             self.sleep(timeout);
             return 0;
         }
-        let found = wait_any_polling(&mut awaited, self.epoll.0.as_fd(), timeout);
+        let found = wait_any_polling(&mut awaited, Some(self.epoll.0.as_fd()), timeout);
         let ready: Vec<_> = owners
             .iter()
             .zip(&awaited)
