@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use prp_node::fork::CloseOnFork;
 use prp_proto::addr::LinkAddr;
-use prp_proto::device::Capabilities;
+use prp_proto::device::{Capabilities, PacketRun};
 use prp_proto::wire::{ETHERNET_LEN, ethernet_source};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
@@ -178,7 +178,7 @@ impl PacketDevice {
         max: usize,
         take: &mut dyn FnMut(&[u8]),
     ) -> io::Result<Received> {
-        self.receive(max, &mut |_, frame| take(frame))
+        self.receive_packets(max, &mut |_, frame| take(frame))
     }
 
     #[inline]
@@ -233,7 +233,7 @@ impl Underlay for PacketDevice {
                     Err(e) => return Err(e),
                 };
                 for frame in (0..n).map(|i| queue.frame(i)) {
-                    take(ethernet_source(frame), frame);
+                    take(ethernet_source(frame), PacketRun::single(frame));
                 }
                 Ok(n)
             }

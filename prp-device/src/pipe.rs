@@ -6,7 +6,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use prp_proto::device::Capabilities;
+use prp_proto::device::{Capabilities, PacketRun};
 use prp_proto::wire::{ETHERNET_LEN, ethernet_source};
 
 use crate::sys::mmsg::{RecvVec, SendVec};
@@ -51,7 +51,7 @@ impl Underlay for PipeDevice {
     fn receive(&mut self, max: usize, take: &mut Take<'_>) -> io::Result<Received> {
         let n = self.queue.receive(self.socket.as_fd(), max)?;
         for frame in (0..n).map(|i| self.queue.frame(i)) {
-            take(ethernet_source(frame), frame);
+            take(ethernet_source(frame), PacketRun::single(frame));
         }
         Ok(Received { frames: n as u32, lost: 0 })
     }

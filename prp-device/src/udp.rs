@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use prp_proto::addr::{LinkAddr, NodeId, UdpPeer};
-use prp_proto::device::Device;
+use prp_proto::device::{Device, PacketRun};
 use prp_proto::joins_gso_batch;
 use prp_proto::wire::{Frame, GsoProbe};
 use socket2::{SockAddr, Socket};
@@ -207,7 +207,7 @@ impl UdpDevice {
                 };
                 if let Some(from) = self.peers.link_addr(from) {
                     self.counters.handed_on += 1;
-                    take(from, datagram);
+                    take(from, PacketRun::single(datagram));
                 } else {
                     self.counters.strangers += 1;
                     note_stranger(&mut self.stranger, from, datagram);
@@ -216,12 +216,13 @@ impl UdpDevice {
         } else if let Some(from) = self.peers.link_addr(gso_batch.from) {
             self.sockets.note_sender(gso_batch.from);
             let socket = self.sockets.last_socket();
+            let mut taken = 0;
             for datagram in gso_batch.datagrams() {
                 count += 1;
-                let Some(message) = GsoProbe::read_whole(datagram) else {
-                    take(from, datagram);
-                    continue;
-                };
+                let Some(message) = GsoProbe::read_whole(datagram) else { continue };
+                // What lies before it, and is for the protocol.
+                take(from, gso_batch.run(taken..count - 1));
+                taken = count;
                 let due = tally.note(message);
                 due.iter().for_each(|report| answer(socket, gso_batch.from, report));
                 if let (GsoProbe::Report { test, came }, LinkAddr::Udp { peer, .. }) =
@@ -230,6 +231,7 @@ impl UdpDevice {
                     self.offload.note_report(peer, test, came, Instant::now());
                 }
             }
+            take(from, gso_batch.run(taken..count));
             tally.take().iter().for_each(|report| answer(socket, gso_batch.from, report));
         } else {
             for datagram in gso_batch.datagrams() {

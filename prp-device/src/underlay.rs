@@ -7,21 +7,21 @@ use std::os::fd::BorrowedFd;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use prp_proto::addr::LinkAddr;
-use prp_proto::device::Capabilities;
+use prp_proto::device::{Capabilities, PacketRun};
 
 use crate::{KernelDevice, Peek, Received, Sent, UdpDevice};
 
 /// Packets to send, in order: each for a neighbour, and in pieces.
 pub type Packets<'i, 'a> = dyn Iterator<Item = (LinkAddr, [&'a [u8]; 4])> + 'i;
 
-/// A function that takes received packets, each with the neighbour that sent it.
-pub type Take<'t> = dyn FnMut(LinkAddr, &[u8]) + 't;
+/// A function that takes received packets, with the neighbour that sent them.
+pub type Take<'t> = dyn FnMut(LinkAddr, PacketRun<'_>) + 't;
 
 /// Packets in and out, in batches.
 ///
 /// What a packet is depends on the underlay: an Ethernet frame with its header, or the payload of a
 /// datagram ([`Capabilities::header`]). The protocol takes either one by
-/// [`Endpoint::handle_packet`](prp_proto::endpoint::Endpoint::handle_packet), and makes what
+/// [`Endpoint::handle_run`](prp_proto::endpoint::Endpoint::handle_run), and makes what
 /// [`Self::send`] is given.
 ///
 /// Packets stay in order, may be lost or come twice, and what is known to be lost is said
@@ -32,6 +32,18 @@ pub trait Underlay: fmt::Debug + Send {
     /// # Errors
     /// The device is gone for good.
     fn receive(&mut self, max: usize, take: &mut Take<'_>) -> io::Result<Received>;
+
+    /// As [`Self::receive`], of one packet at a time.
+    ///
+    /// # Errors
+    /// As [`Self::receive`].
+    fn receive_packets(
+        &mut self,
+        max: usize,
+        take: &mut dyn FnMut(LinkAddr, &[u8]),
+    ) -> io::Result<Received> {
+        self.receive(max, &mut |from, run| run.for_each(|packet| take(from, packet)))
+    }
 
     /// Sends packets until the device takes no more.
     fn send(&mut self, packets: &mut Packets<'_, '_>) -> Sent;

@@ -23,7 +23,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use prp_node::fork::CloseOnFork;
 use prp_node::reworded;
 use prp_proto::addr::{LinkAddr, NodeId};
-use prp_proto::device::Capabilities;
+use prp_proto::device::{Capabilities, PacketRun};
 
 use crate::sys::mmsg::{RecvVec, SendVec};
 use crate::{Packets, Peek, Received, Refusal, Sent, Take, Underlay};
@@ -199,7 +199,7 @@ impl Underlay for UnixDevice {
             // No process has the number 0.
             let process = u16::from_be_bytes([c, d]);
             if let Some(node) = NodeId::new(u16::from_be_bytes([a, b])).filter(|_| process != 0) {
-                take(LinkAddr::Unix { node, process }, packet);
+                take(LinkAddr::Unix { node, process }, PacketRun::single(packet));
             }
         }
         Ok(Received { frames: got as u32, lost: 0 })

@@ -25,6 +25,7 @@ mod path_size;
 mod peer_window;
 mod protection;
 mod receive;
+mod receive_run;
 mod run;
 mod send_slot;
 mod sender;

@@ -94,3 +94,68 @@ impl Capabilities {
         Self { window: bytes, ..self }
     }
 }
+
+/// Received packets from one neighbour, at equal distances in memory, and of one size but for the
+/// last, which may be shorter: a GSO batch, or neighbouring slots of a ring.
+#[derive(Clone, Debug, Default)]
+pub struct PacketRun<'a> {
+    /// From the start of the first packet that is left to the end of the last.
+    bytes: &'a [u8],
+    size: usize,
+    stride: usize,
+    len: usize,
+}
+
+impl<'a> PacketRun<'a> {
+    /// Returns packets of `size` bytes, each `stride` bytes behind the one before. The first one
+    /// begins, and the last one ends with `bytes`.
+    ///
+    /// # Panics
+    /// If they have no bytes, or overlap.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8], size: usize, stride: usize) -> Self {
+        assert!(0 < size && size <= stride, "packets have bytes and do not overlap");
+        Self { bytes, size, stride, len: bytes.len().div_ceil(stride) }
+    }
+
+    /// Returns a packet alone.
+    #[must_use]
+    pub const fn single(packet: &'a [u8]) -> Self {
+        Self { bytes: packet, size: packet.len(), stride: packet.len(), len: 1 }
+    }
+
+    /// Returns the bytes of the packets that are left.
+    pub fn total_bytes(&self) -> usize {
+        self.bytes.len() - self.len.saturating_sub(1) * (self.stride - self.size)
+    }
+
+    /// The first packet that is left.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&'a [u8]> {
+        (self.len > 0).then(|| &self.bytes[..self.size.min(self.bytes.len())])
+    }
+
+    /// Removes it.
+    #[inline]
+    pub(crate) fn drop_first(&mut self) {
+        self.bytes = self.bytes.get(self.stride..).unwrap_or_default();
+        self.len = self.len.saturating_sub(1);
+    }
+}
+
+impl<'a> Iterator for PacketRun<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let first = self.first();
+        self.drop_first();
+        first
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len, Some(self.len))
+    }
+}
+
+impl ExactSizeIterator for PacketRun<'_> {}

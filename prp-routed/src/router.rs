@@ -169,7 +169,7 @@ impl Router {
         let mut context = LinkContext { now, id, forwarder, batch, presence, probes, mismatches };
         let io = &mut links[index].io;
         let headers = io.capabilities().header + PACKET_HEADER_LEN;
-        let received = io.receive(RECEIVE_BATCH, &mut |from, bytes| {
+        let received = io.receive_packets(RECEIVE_BATCH, &mut |from, bytes| {
             if let Some(egress) = context.judge(from, bytes) {
                 context.copy(&egress, &bytes[headers..]);
             }

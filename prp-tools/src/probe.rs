@@ -415,18 +415,24 @@ impl Prober {
         let is_ours = |frame: &Frame<'_>| frame.head.transport.dst_port == *port;
         for (at, device) in devices.iter_mut().enumerate() {
             let at = DeviceId(at as u16);
-            device.receive(1, &mut |from, bytes| match forwarder.decide(at, from, bytes) {
-                Outcome::Local(frame) if is_ours(&frame) => take(forwarder, &frame),
-                _ => {}
-            })?;
+            device.receive_packets(
+                1,
+                &mut |from, bytes| match forwarder.decide(at, from, bytes) {
+                    Outcome::Local(frame) if is_ours(&frame) => take(forwarder, &frame),
+                    _ => {}
+                },
+            )?;
         }
         if let Some(unix) = unix {
             let at = DeviceId((devices.len() + usize::from(udp.is_some())) as u16);
             // The node's steward answers what is for the node.
-            unix.io.receive(1, &mut |from, bytes| match forwarder.decide(at, from, bytes) {
-                Outcome::Local(frame) if is_ours(&frame) => take(forwarder, &frame),
-                _ => {}
-            })?;
+            unix.io.receive_packets(
+                1,
+                &mut |from, bytes| match forwarder.decide(at, from, bytes) {
+                    Outcome::Local(frame) if is_ours(&frame) => take(forwarder, &frame),
+                    _ => {}
+                },
+            )?;
         }
         let Some(udp) = udp else { return Ok(()) };
         let at = DeviceId(devices.len() as u16);

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use prp_proto::device::PacketRun;
 use socket2::SockAddr;
 
 use super::cvt;
@@ -226,6 +227,13 @@ impl<'a> GsoBatch<'a> {
     /// Its datagrams, in order.
     pub(crate) fn datagrams(&self) -> impl Iterator<Item = &'a [u8]> {
         self.bytes.chunks(self.segment.max(1))
+    }
+
+    /// Those of its datagrams whose numbers are in `range`.
+    pub(crate) fn run(&self, range: Range<usize>) -> PacketRun<'a> {
+        let segment = self.segment.max(1);
+        let at = |number: usize| (number * segment).min(self.bytes.len());
+        PacketRun::new(&self.bytes[at(range.start)..at(range.end)], segment, segment)
     }
 }
 

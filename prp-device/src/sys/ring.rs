@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use prp_proto::device::PacketRun;
 use prp_proto::hosts::Tag;
 use prp_proto::wire::ethernet_source;
 
@@ -181,15 +182,54 @@ impl RxRing {
     /// how many there were, those that are not shown included, and whether the kernel has had to
     /// drop frames.
     pub(crate) fn receive(&mut self, max: usize, take: &mut Take<'_>) -> (usize, bool) {
-        let mut losing = false;
-        for n in 0..max {
+        let (mut frames, mut losing) = (0, false);
+        while frames < max {
             let next = self.map.next.load(Ordering::Relaxed);
-            let shown = self.show(next, |frame| take(ethernet_source(frame), frame));
-            let Some(lost) = shown else { return (n, losing) };
+            let Some((slots, lost)) = self.show_run(next, max - frames, take) else { break };
+            frames += slots;
             losing |= lost;
-            self.give_back(next);
+            for _ in 0..slots {
+                self.give_back(self.map.next.load(Ordering::Relaxed));
+            }
         }
-        (max, losing)
+        (frames, losing)
+    }
+
+    /// Hands the frame in slot `first` to `take`, with those of its sender and its length in the
+    /// slots behind it; says how many slots those were, and one more whose frame is not shown.
+    fn show_run(&self, first: u32, max: usize, take: &mut Take<'_>) -> Option<(usize, bool)> {
+        let mut shown = None;
+        let mut losing = self.show(first, |frame| shown = Some(frame))?;
+        let Some(frame) = shown else { return Some((1, losing)) };
+        let from = ethernet_source(frame);
+        let max = max.min((self.map.slots - first) as usize);
+        let (mut slots, mut hidden) = (1, 0);
+        while slots < max {
+            let mut shown = None;
+            let Some(lost) = self.show(first + slots as u32, |frame| shown = Some(frame)) else {
+                break;
+            };
+            let at = frame.as_ptr().wrapping_add(slots * self.map.slot);
+            let is_like = |other: &[u8]| {
+                other.as_ptr() == at && other.len() == frame.len() && ethernet_source(other) == from
+            };
+            if shown.is_some_and(|other| !is_like(other)) {
+                break;
+            }
+            losing |= lost;
+            if shown.is_none() {
+                hidden = 1;
+                break;
+            }
+            slots += 1;
+        }
+        let bytes = (slots - 1) * self.map.slot + frame.len();
+        // SAFETY: from the first frame to the end of the last one, which was found at that distance
+        // and has the same length, lie slots that are ours for as long as this borrow lives:
+        // `give_back` wants `&mut self`.
+        let memory = unsafe { std::slice::from_raw_parts(frame.as_ptr(), bytes) };
+        take(from, PacketRun::new(memory, frame.len(), self.map.slot));
+        Some((slots + hidden, losing))
     }
 
     /// Lends up to `max` frames to `borrow`, in order of arrival and where they are, and gives the

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
+use prp_proto::device::PacketRun;
 use prp_proto::wire::ethernet_source;
 
 use super::bpf::SharedWords;
@@ -73,6 +74,11 @@ impl Layout {
     /// Where the slot is that is filled after `count` others.
     const fn slot_at(self, count: u64) -> usize {
         Self::SLOTS + (count as usize & (self.slots - 1)) * self.slot
+    }
+
+    /// Slots from that one on to the last in memory.
+    const fn slots_from(self, count: u64) -> usize {
+        self.slots - (count as usize & (self.slots - 1))
     }
 
     /// How often slots are `filled` once that slot is: 1 in the first lap.
@@ -177,12 +183,25 @@ impl SharedRing {
         while taken < max
             && let Some(len) = self.length(next, Ordering::Acquire)
         {
-            if len != Layout::VOID && (!contested || self.claim(next, len)) {
-                let frame = self.frame(next, len);
-                take(ethernet_source(frame), frame);
-                taken += 1;
+            if len == Layout::VOID || (contested && !self.claim(next, len)) {
+                next += 1;
+                continue;
             }
-            next += 1;
+            let from = ethernet_source(self.frames(next, 1, len));
+            let most = (max - taken).min(self.layout.slots_from(next));
+            let mut run = 1;
+            while run < most
+                && let at = next + run as u64
+                && self.length(at, Ordering::Acquire) == Some(len)
+                && ethernet_source(self.frames(at, 1, len)) == from
+                && (!contested || self.claim(at, len))
+            {
+                run += 1;
+            }
+            let frames = self.frames(next, run, len);
+            take(from, PacketRun::new(frames, len as usize, self.layout.slot * WORD));
+            taken += run;
+            next += run as u64;
         }
         if next != first {
             // Release: our reads of the slots end before the kernel may write to them again.
@@ -200,15 +219,16 @@ impl SharedRing {
         word.compare_exchange(generation | len, void, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// The frame of `len` bytes in the slot that was filled after `count` others.
-    fn frame(&self, count: u64, len: u64) -> &[u8] {
+    /// The memory from the frame in the slot that was filled after `count` others to the end of the
+    /// one in the last of `run` slots behind each other, all of `len` bytes.
+    fn frames(&self, count: u64, run: usize, len: u64) -> &[u8] {
         let at = self.layout.slot_at(count) + 1;
-        let frame = &self.words.words()[at..at + self.layout.slot - 1];
-        let len = (len as usize).min(size_of_val(frame));
-        // SAFETY: `len` bytes lie inside `frame`, which is part of the mapping and lives as long as
+        let slots = &self.words.words()[at..at + run * self.layout.slot - 1];
+        let len = ((run - 1) * self.layout.slot * WORD + len as usize).min(size_of_val(slots));
+        // SAFETY: `len` bytes lie inside `slots`, which are part of the mapping and live as long as
         // `self`. The program in the kernel writes a frame before its slot's first word says that
-        // it is there, and not again before that slot counts as emptied, which only `empty` says,
-        // behind the last use of this.
-        unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), len) }
+        // it is there, and nothing again before that slot counts as emptied, which only `empty`
+        // says, behind the last use of this; `claim` writes to words outside before the first use.
+        unsafe { std::slice::from_raw_parts(slots.as_ptr().cast(), len) }
     }
 }

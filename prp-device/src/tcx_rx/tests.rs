@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 
+use prp_proto::device::PacketRun;
 use prp_proto::wire::ethernet_source;
 
 use super::*;
@@ -57,15 +58,17 @@ impl Bench {
     /// What is received while the socket has `ring`, at most `max`: the numbers of the frames.
     fn receive(&self, max: usize, ring: &mut VecDeque<u8>) -> Vec<u8> {
         let mut numbers = Vec::new();
-        let mut take = |_, f: &[u8]| {
-            assert_eq!(f, frame(f[30]), "whole");
-            numbers.push(f[30]);
+        let mut take = |_, run: PacketRun<'_>| {
+            for f in run {
+                assert_eq!(f, frame(f[30]), "whole");
+                numbers.push(f[30]);
+            }
         };
         let mut hand = |max: usize, take: &mut Take<'_>| {
             let some = ring.len().min(max);
             ring.drain(..some).for_each(|number| {
                 let frame = frame(number);
-                take(ethernet_source(&frame), &frame);
+                take(ethernet_source(&frame), PacketRun::single(&frame));
             });
             Ok(some)
         };
@@ -119,7 +122,7 @@ fn program__takes_what_is_for_our_ports_while_a_thread_polls() {
     let longest = with(|f| f.resize(MTU as usize + ETHERNET_LEN, 9));
     assert_eq!((bench.verdict(&head), bench.verdict(&longest)), (DROP, DROP));
     let mut taken = Vec::new();
-    bench.slots().empty(9, &mut |_, f| taken.push(f.to_vec()));
+    bench.slots().empty(9, &mut |_, run| taken.extend(run.map(<[u8]>::to_vec)));
     assert_eq!(taken, [frame(1), head, longest]);
 
     bench.tcx_rx.own([Port::new(PORT)], false);
@@ -200,4 +203,41 @@ fn enable__only_an_inlet_that_is_open_and_empty() {
     assert!(bench.tcx_rx.wanted.load(Ordering::Relaxed));
     bench.tcx_rx.disable();
     assert!(!bench.tcx_rx.wanted.load(Ordering::Relaxed));
+}
+
+/// Frames of one sender and one length that lie behind each other in memory are one run.
+#[test]
+fn receive__runs_are_of_one_sender_and_one_length() {
+    let Some(bench) = Bench::new() else { return };
+    bench.enable();
+    let numbered = |number: u8| with(|f| f[35] = number);
+    let of_another = with(|f| f[11] ^= 1);
+    let longer = with(|f| f.push(0));
+    let fill = |frame: &[u8]| assert_eq!(bench.verdict(frame), DROP);
+    let mut runs = Vec::new();
+    let mut empty = |most| {
+        bench.slots().empty(most, &mut |from, run| {
+            let run: Vec<_> = run.map(<[u8]>::to_vec).collect();
+            assert!(run.iter().all(|f| ethernet_source(f) == from));
+            runs.push(run);
+        })
+    };
+    [numbered(0), numbered(1), of_another.clone()].iter().for_each(|f| fill(f));
+    assert_eq!(empty(9), 3);
+    // Memory ends after the first.
+    [numbered(2), numbered(3), longer.clone()].iter().for_each(|f| fill(f));
+    assert_eq!(empty(9), 3);
+    (4..8).for_each(|n| fill(&numbered(n)));
+    assert_eq!((empty(1), empty(9)), (1, 3));
+    let expected = [
+        vec![numbered(0), numbered(1)],
+        vec![of_another],
+        vec![numbered(2)],
+        vec![numbered(3)],
+        vec![longer],
+        vec![numbered(4)],
+        vec![numbered(5)],
+        vec![numbered(6), numbered(7)],
+    ];
+    assert_eq!(runs, expected);
 }

@@ -50,7 +50,7 @@ fn receive(device: &mut UdpDevice, count: usize) -> Vec<(LinkAddr, Vec<u8>)> {
         if !device.poll_once() {
             wait(device);
         }
-        device.receive(64, &mut |from, bytes| came.push((from, bytes.to_vec()))).unwrap();
+        device.receive_packets(64, &mut |from, bytes| came.push((from, bytes.to_vec()))).unwrap();
     }
     came
 }
@@ -62,9 +62,9 @@ fn trust_gso_batches(one: &mut UdpDevice, two: &mut UdpDevice, to: LinkAddr) {
         one.send(&mut [(to, [&bytes[..], &[], &[], &[]]); 2].into_iter());
         wait(two);
         while two.poll_once() {
-            two.receive(64, &mut |_, datagram| assert_eq!(datagram, bytes)).unwrap();
+            two.receive_packets(64, &mut |_, datagram| assert_eq!(datagram, bytes)).unwrap();
         }
-        one.receive(64, &mut |_, _| panic!("reports are not handed out")).unwrap();
+        one.receive_packets(64, &mut |_, _| panic!("reports are not handed out")).unwrap();
     }
 }
 
@@ -127,13 +127,13 @@ fn receive__counts_strangers_and_hands_out_none() {
     let stranger = std::net::UdpSocket::bind("127.0.0.3:0").unwrap();
     stranger.send_to(b"hello", two.local_addr()).unwrap();
     wait(&two);
-    assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
+    assert_eq!(two.receive_packets(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
     assert_eq!(two.counters().strangers, 1);
     // Expect: what is no packet comes from no node.
     assert_eq!(two.take_stranger(), None);
     stranger.send_to(&packet_of_node_9(), two.local_addr()).unwrap();
     wait(&two);
-    assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
+    assert_eq!(two.receive_packets(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
     let expected = NodeId::new(9).map(|node| (node, stranger.local_addr().unwrap()));
     assert_eq!((two.take_stranger(), two.take_stranger()), (expected, None));
 }
@@ -154,7 +154,10 @@ fn send__no_socket_there_is_an_error_of_the_network_and_stops_nothing() {
         let sent = one.send(&mut [(at(15_440), [&b"x"[..], &[], &[], &[]])].into_iter());
         assert_eq!(sent, Sent { done: 1, ..Sent::default() });
     }
-    assert_eq!(one.receive(64, &mut |_, _| panic!("nothing was sent here")).unwrap().frames, 0);
+    assert_eq!(
+        one.receive_packets(64, &mut |_, _| panic!("nothing was sent here")).unwrap().frames,
+        0
+    );
     one.take_errors();
     assert_eq!(one.counters().network_errors, 3);
     let sent =
@@ -178,7 +181,7 @@ fn receive__an_error_without_room_for_it_stops_nothing() {
     assert!(poll(&mut fds, PollTimeout::from(10_000u16)).unwrap() > 0, "an error");
     let mut came = 0;
     while one.poll_once() {
-        one.receive(64, &mut |_, _| came += 1).unwrap();
+        one.receive_packets(64, &mut |_, _| came += 1).unwrap();
     }
     assert!((1..100).contains(&came), "{came} of 100 had room");
     assert_eq!(one.counters().network_errors, 1);
@@ -238,7 +241,7 @@ fn hand_on__strangers_stay_strangers() {
     assert_eq!(poll(&mut [PollFd::new(node_port.as_fd(), PollFlags::POLLIN)], timeout), Ok(1));
     assert_eq!(node_port.hand_on(|_| Some(1)).unwrap(), 1);
     wait(&two);
-    assert_eq!(two.receive(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
+    assert_eq!(two.receive_packets(64, &mut |_, _| panic!("from a stranger")).unwrap().frames, 1);
     assert_eq!((two.counters().strangers, two.counters().handed_on), (1, 0));
     let expected = NodeId::new(9).map(|node| (node, stranger.local_addr().unwrap()));
     assert_eq!(two.take_stranger(), expected);
@@ -259,7 +262,11 @@ fn hand_on__what_is_too_long_is_counted_and_dropped() {
         let UdpCounters { too_long, not_handed_on, .. } = two.counters();
         assert_eq!((too_long, not_handed_on), (2, 0));
         wait(&two);
-        assert_eq!(two.receive(64, &mut |_, _| ()).unwrap().frames, 1, "the first one fits");
+        assert_eq!(
+            two.receive_packets(64, &mut |_, _| ()).unwrap().frames,
+            1,
+            "the first one fits"
+        );
     }
 }
 
@@ -376,7 +383,7 @@ fn send__no_gso_batches_where_they_do_not_get_through() {
                 Some(other) => panic!("{other:?}"),
             }
         }
-        one.receive(64, &mut |_, _| panic!("reports are not handed out")).unwrap();
+        one.receive_packets(64, &mut |_, _| panic!("reports are not handed out")).unwrap();
     }
     let UdpCounters { gso_batches_sent, gso_tests_failed, .. } = one.counters();
     assert_eq!((gso_batches_sent, gso_tests_failed), (0, 2));
@@ -474,12 +481,12 @@ fn receive__datagrams_without_a_byte_count() {
         stranger.send_to(&[], two.local_addr()).unwrap();
     }
     // Expect: it stops when it has had enough, though there are more.
-    let first = two.receive(2, &mut |_, _| panic!("nothing")).unwrap().frames;
-    let second = two.receive(2, &mut |_, _| panic!("nothing")).unwrap().frames;
+    let first = two.receive_packets(2, &mut |_, _| panic!("nothing")).unwrap().frames;
+    let second = two.receive_packets(2, &mut |_, _| panic!("nothing")).unwrap().frames;
     assert!(first > 0 && second > 0 && first + second < 20, "{first} {second}");
     let mut came = first + second;
     while came < 20 {
-        came += two.receive(64, &mut |_, _| panic!("nothing")).unwrap().frames;
+        came += two.receive_packets(64, &mut |_, _| panic!("nothing")).unwrap().frames;
     }
     stranger.send_to(&[], two.own_addr()).unwrap();
     wait_for(node_port.as_fd());
@@ -501,7 +508,7 @@ fn receive__counts_what_found_no_room() {
     (0..SENT).for_each(|_| send(&two));
     let mut sum = Received::default();
     let mut receive = |two: &mut UdpDevice| {
-        let Received { frames, lost } = two.receive(64, &mut |_, _| ()).unwrap();
+        let Received { frames, lost } = two.receive_packets(64, &mut |_, _| ()).unwrap();
         sum = Received { frames: sum.frames + frames, lost: sum.lost + lost };
         frames
     };

@@ -38,7 +38,7 @@ fn send(device: &mut UnixDevice, to: LinkAddr, bytes: &[u8]) -> Sent {
 
 fn received(device: &mut UnixDevice) -> Vec<(LinkAddr, Vec<u8>)> {
     let mut all = Vec::new();
-    device.receive(64, &mut |from, packet| all.push((from, packet.to_vec()))).unwrap();
+    device.receive_packets(64, &mut |from, packet| all.push((from, packet.to_vec()))).unwrap();
     all
 }
 

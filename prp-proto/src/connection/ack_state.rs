@@ -42,13 +42,13 @@ impl Connection {
         self.pending.ack = self.terms.extended;
     }
 
-    /// Decides when to acknowledge a segment that came in order.
-    pub(super) fn note_in_order(&mut self, now: Instant) {
+    /// Decides when to acknowledge `segments` that came in order.
+    pub(super) fn note_in_order(&mut self, now: Instant, segments: u32) {
         self.recv.ack.discarded = 0;
         if !self.terms.extended {
             return;
         }
-        self.recv.ack.unacked += 1;
+        self.recv.ack.unacked += segments;
         let every = if self.path.to.is_udp() {
             ACK_EVERY_BY_UDP.min(self.recv.max_advertised / 4)
         } else {

@@ -13,7 +13,7 @@ use crate::timer::Timer;
 use crate::wire::{Flags, Frame};
 
 /// What segments do not carry as long as all goes well.
-const ODD: Flags = Flags::CREQ
+pub(super) const ODD: Flags = Flags::CREQ
     .with(Flags::CACK)
     .with(Flags::EOC)
     .with(Flags::CTL)
@@ -54,14 +54,14 @@ impl Connection {
         self.recv.next += 1;
         self.stats.bytes_received += frame.payload.len() as u64;
         self.stats.segments_received += 1;
-        self.note_in_order(now);
+        self.note_in_order(now, 1);
         self.note_received(now);
         true
     }
 
     /// Whether segments may come, and nothing is known that would make one odd.
     #[inline]
-    fn expects_segments(&self) -> bool {
+    pub(super) fn expects_segments(&self) -> bool {
         let open = State::Established { send: SendSide::Open, receive: ReceiveSide::Open };
         self.state == open
             && self.terms.extended

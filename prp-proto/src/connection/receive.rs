@@ -254,7 +254,7 @@ impl Connection {
         self.take(frame.payload, flags, sink)?;
         self.stats.segments_received += 1;
         self.take_held();
-        self.note_in_order(now);
+        self.note_in_order(now, 1);
         Ok(())
     }
 
@@ -282,7 +282,7 @@ impl Connection {
 
     /// Takes the payload of the segment expected next.
     #[inline]
-    fn take(
+    pub(super) fn take(
         &mut self,
         payload: &[u8],
         flags: Flags,

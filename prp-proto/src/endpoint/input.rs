@@ -6,6 +6,7 @@ use super::Endpoint;
 use crate::addr::{DeviceId, LinkAddr, PrpAddr};
 use crate::buffer::Sink;
 use crate::connection::Connection;
+use crate::device::PacketRun;
 use crate::event::{ConnHandle, Disposition};
 use crate::state::State;
 use crate::stats::DropReason;
@@ -25,6 +26,35 @@ impl Endpoint {
         bytes: &[u8],
         sink: Option<&mut Sink<'_>>,
     ) -> Disposition {
+        self.handle_first(now, device, from, (bytes, &mut PacketRun::default()), sink)
+    }
+
+    /// As [`Self::handle_packet`], of the first packet of `run`, and of those behind it that only
+    /// continue it: the next segments of the same stream, of the same length. They leave `run`.
+    /// Returns what became of the first; the others were accepted. None if `run` is empty.
+    #[inline]
+    pub fn handle_run(
+        &mut self,
+        now: Instant,
+        device: DeviceId,
+        from: LinkAddr,
+        run: &mut PacketRun<'_>,
+        sink: Option<&mut Sink<'_>>,
+    ) -> Option<Disposition> {
+        let first = run.next()?;
+        Some(self.handle_first(now, device, from, (first, run), sink))
+    }
+
+    /// Takes a packet, and those behind it in a run that continue it.
+    #[inline]
+    fn handle_first(
+        &mut self,
+        now: Instant,
+        device: DeviceId,
+        from: LinkAddr,
+        (bytes, rest): (&[u8], &mut PacketRun<'_>),
+        sink: Option<&mut Sink<'_>>,
+    ) -> Disposition {
         self.stats.frames_received += 1;
         let outcome = match self.devices.get(usize::from(device.0)).map(|ours| ours.addr) {
             None => Err(DropReason::NotOurMac),
@@ -32,7 +62,7 @@ impl Endpoint {
                 Ok(frame) if frame.is_for(own) && self.security.is_some() => {
                     self.sort_with_key(now, device, &frame, sink)
                 }
-                Ok(frame) if frame.is_for(own) => self.sort(now, device, &frame, sink),
+                Ok(frame) if frame.is_for(own) => self.sort(now, device, &frame, rest, sink),
                 Ok(_) => Err(DropReason::NotOurMac),
                 Err(why) => Err(why.into()),
             },
@@ -55,6 +85,7 @@ impl Endpoint {
         now: Instant,
         device: DeviceId,
         frame: &Frame<'_>,
+        rest: &mut PacketRun<'_>,
         mut sink: Option<&mut Sink<'_>>,
     ) -> Result<Disposition, DropReason> {
         let network = frame.head.network;
@@ -71,7 +102,7 @@ impl Endpoint {
         let peer = PrpAddr::new(network.src, frame.head.transport.src_port);
         let known = self.table.find_for_frame(frame.head.transport.dst_port, peer);
         if let (Some(handle), Some(sink)) = (known, sink.as_deref_mut())
-            && self.deliver_expected(now, handle, frame, sink)
+            && self.deliver_expected(now, handle, frame, rest, sink)
         {
             return Ok(Disposition::Accepted);
         }
@@ -82,7 +113,7 @@ impl Endpoint {
         let outcome = if frame.flags().contains(Flags::CREQ) {
             self.on_request(now, frame, peer, known)
         } else if let Some(handle) = known {
-            self.deliver(now, handle, frame, sink)
+            self.deliver(now, handle, frame, rest, sink)
         } else if self.answer_echo(now, frame) || self.handle_no_onward_route(now, frame) {
             Ok(())
         } else {
@@ -117,11 +148,15 @@ impl Endpoint {
         now: Instant,
         handle: ConnHandle,
         frame: &Frame<'_>,
+        rest: &mut PacketRun<'_>,
         sink: &mut Sink<'_>,
     ) -> bool {
         let Some(conn) = self.table.get_mut(handle) else { return false };
         let expected = sink.is_for(handle) && conn.try_fast_receive(now, frame, sink);
         if expected {
+            let sink = Some(sink);
+            let run = conn.receive_run(now, frame, rest, sink, &mut self.pool);
+            self.stats.frames_received += run;
             Self::owe(conn, &mut self.owing);
             self.settle_frames(handle, now);
         }
@@ -133,17 +168,22 @@ impl Endpoint {
         now: Instant,
         handle: ConnHandle,
         frame: &Frame<'_>,
+        rest: &mut PacketRun<'_>,
         sink: Option<&mut Sink<'_>>,
     ) -> Result<(), DropReason> {
         let Some(conn) = self.table.get_mut(handle) else { return Err(DropReason::NoConnection) };
         let was_confirmed = conn.confirmed;
         let was_waiting = conn.state == State::ConnWait;
         let was_finished = conn.state.is_finished();
-        let sink = sink.filter(|s| s.is_for(handle));
+        let mut sink = sink.filter(|s| s.is_for(handle));
         conn.acquire_to_receive(frame.payload.len(), sink.as_deref(), &mut self.pool);
-        let outcome = conn.on_frame(now, frame, sink);
-        if let Err(why) = outcome {
-            conn.stats.drops.count(why);
+        let outcome = conn.on_frame(now, frame, sink.as_deref_mut());
+        match outcome {
+            Ok(()) => {
+                let run = conn.receive_run(now, frame, rest, sink, &mut self.pool);
+                self.stats.frames_received += run;
+            }
+            Err(why) => conn.stats.drops.count(why),
         }
         let confirmed = conn.confirmed && !was_confirmed && conn.is_server();
         let is_proven = confirmed && conn.is_protected();

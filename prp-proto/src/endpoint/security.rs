@@ -13,6 +13,7 @@ use crate::addr::{DeviceId, NodeId, Port, PrpAddr};
 use crate::buffer::Sink;
 use crate::config::{Classic, ConnConfig};
 use crate::connection::{Connection, Protection};
+use crate::device::PacketRun;
 use crate::event::{ConnHandle, Disposition};
 use crate::state::State;
 use crate::stats::DropReason;
@@ -229,16 +230,18 @@ impl Endpoint {
         frame: &Frame<'_>,
         sink: Option<&mut Sink<'_>>,
     ) -> Result<Disposition, DropReason> {
+        // Each frame is checked by itself.
+        let none = &mut PacketRun::default();
         if frame.head.network.dst != self.routes.local() || !self.is_genuine(device, frame) {
-            return self.sort(now, device, frame, sink);
+            return self.sort(now, device, frame, none, sink);
         }
         let mut text =
             self.security.as_deref_mut().map(|s| mem::take(&mut s.text)).unwrap_or_default();
         let outcome = match self.check(frame, &mut text) {
             Err(why) => Err(why),
-            Ok(Checked::AsItIs) => self.sort(now, device, frame, sink),
-            Ok(Checked::Signed) => self.sort(now, device, &frame.opened(frame.payload), sink),
-            Ok(Checked::Opened) => self.sort(now, device, &frame.opened(&text), sink),
+            Ok(Checked::AsItIs) => self.sort(now, device, frame, none, sink),
+            Ok(Checked::Signed) => self.sort(now, device, &frame.opened(frame.payload), none, sink),
+            Ok(Checked::Opened) => self.sort(now, device, &frame.opened(&text), none, sink),
         };
         if let Some(security) = self.security.as_deref_mut() {
             security.text = text;

@@ -24,6 +24,7 @@ mod path;
 mod path_size;
 mod peer_scheduler;
 mod port;
+mod receive_run;
 mod run;
 mod send_growth;
 mod send_refusal;

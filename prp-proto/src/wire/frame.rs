@@ -4,7 +4,7 @@ use core::fmt;
 
 use prp_key::TRAILER_BYTES;
 
-use super::crc::{CrcKey, checksum};
+use super::crc::{CrcKey, checksum, checksum_of_bits};
 use super::ethernet::EthernetHeader;
 use super::network::NetworkHeader;
 use super::reader::Reader;
@@ -198,6 +198,32 @@ impl<'a> Frame<'a> {
         const EMPTY: &[u8; PACKET_HEADER_LEN] = &[0; PACKET_HEADER_LEN];
         // Both parsers have seen 16 bytes.
         self.packet().first_chunk().unwrap_or(EMPTY)
+    }
+
+    /// Returns the payload of `packet` if that is the frame that comes `ahead` numbers after this
+    /// one: the headers are the same but for the number, and the trailer, if `key` asks for one, is
+    /// right. None if the number has a carry, which other bits of the header tell of.
+    #[inline]
+    pub(crate) fn payload_of_later<'p>(
+        &self,
+        packet: &'p [u8],
+        ahead: u16,
+        key: Option<CrcKey>,
+    ) -> Option<&'p [u8]> {
+        let (ethernet, _) = self.bytes.split_at(self.bytes.len() - self.packet().len());
+        let packet = packet.strip_prefix(ethernet)?;
+        let (header, rest) = packet.split_first_chunk::<PACKET_HEADER_LEN>()?;
+        let seq = self.head.transport.seq.checked_add(ahead)?;
+        let transport = TransportHeader { seq, ..self.head.transport };
+        let bits = Head { transport, ..self.head }.packet_bits();
+        if u128::from_be_bytes(*header) != bits {
+            return None;
+        }
+        let (payload, rest) = rest.split_at_checked(self.payload.len())?;
+        let is_whole = key.is_none_or(|key| {
+            rest.first_chunk() == Some(&checksum_of_bits(key, bits, [payload, &[]]))
+        });
+        is_whole.then_some(payload)
     }
 
     /// Whether a CRC-32 trailer made under `key` follows the payload.

@@ -140,14 +140,16 @@ impl Core {
             let (endpoint, misdirected) = (&mut self.endpoint, &mut self.misdirected);
             let mut shown = 0;
             let most = device.batch_frames;
-            let received = device.io.receive(most, &mut |from, packet| {
-                let disposition =
-                    endpoint.handle_packet(now, id, from, packet, sink.as_deref_mut());
-                // A datagram reaches only the process whose socket it is for.
-                let is_astray = !from.is_datagram() && is_misdirected(disposition);
-                *misdirected += u32::from(is_astray);
-                shown += 1;
-                polled.bytes += packet.len();
+            let received = device.io.receive(most, &mut |from, mut run| {
+                shown += run.len() as u32;
+                polled.bytes += run.total_bytes();
+                while let Some(disposition) =
+                    endpoint.handle_run(now, id, from, &mut run, sink.as_deref_mut())
+                {
+                    // A datagram reaches only the process whose socket it is for.
+                    let is_astray = !from.is_datagram() && is_misdirected(disposition);
+                    *misdirected += u32::from(is_astray);
+                }
             });
             match received {
                 Ok(received) => {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use prp_device::{Packets, Peek, Received, Sent, Take, Underlay};
-use prp_proto::device::Capabilities;
+use prp_proto::device::{Capabilities, PacketRun};
 
 use super::Numbers;
 
@@ -50,12 +50,12 @@ impl fmt::Debug for FaultyDevice {
 impl Underlay for FaultyDevice {
     fn receive(&mut self, max: usize, take: &mut Take<'_>) -> io::Result<Received> {
         let Some(rule) = &mut self.rule else { return self.inner.receive(max, take) };
-        self.inner.receive(max, &mut |from, frame| match rule(frame) {
-            FrameAction::Pass => take(from, frame),
+        self.inner.receive_packets(max, &mut |from, frame| match rule(frame) {
+            FrameAction::Pass => take(from, PacketRun::single(frame)),
             FrameAction::Drop => {}
             FrameAction::Duplicate => {
-                take(from, frame);
-                take(from, frame);
+                take(from, PacketRun::single(frame));
+                take(from, PacketRun::single(frame));
             }
         })
     }

@@ -76,7 +76,7 @@ impl UdpProbe {
                 *place = None;
             }
         }
-        device.receive(BATCH, take).map(|_| ())
+        device.receive_packets(BATCH, take).map(|_| ())
     }
 
     /// When to receive again at the latest, since a port of the node may have become free.

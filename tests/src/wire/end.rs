@@ -50,7 +50,7 @@ impl End {
     ) -> io::Result<Received> {
         match self {
             Self::Device(device) => device.receive(max, take),
-            Self::Unix(end) => end.io.receive(max, &mut |_, packet| take(packet)),
+            Self::Unix(end) => end.io.receive_packets(max, &mut |_, packet| take(packet)),
         }
     }
 

@@ -39,7 +39,7 @@ fn handle_unexpected(endpoint: &mut Endpoint, now: Instant, bytes: &[u8], sink: 
         return;
     };
     let follows = endpoint.may_adopt_peer_path(now, handle, DeviceId(0), &frame);
-    let outcome = endpoint.deliver(now, handle, &frame, Some(sink));
+    let outcome = endpoint.deliver(now, handle, &frame, &mut PacketRun::default(), Some(sink));
     if follows && is_believed(outcome) {
         endpoint.adopt_peer_path(handle, DeviceId(0), &frame);
     }
@@ -293,6 +293,29 @@ fn expected__nothing_that_breaks_the_terms() {
     // What a connection advertises that was not accepted when it was established (PRP-WIN-6).
     assert_eq!(taken, 64 * 1024 / mss);
     assert_eq!(sink.filled(), taken);
+}
+
+/// SPEC PRP-WIN-1: a run goes no further than the window.
+#[test]
+fn expected__a_run_ends_with_the_window() {
+    let mut pair = Pair::default();
+    let plain = ConnConfig { crc: false, ..ConnConfig::default() };
+    let (client, conn) = pair.established_with(plain, plain);
+    let now = pair.time;
+    pair.client.endpoint.write(now, client, &[7], Ending::Part).unwrap();
+    pair.client.endpoint.write(now, client, &[7], Ending::Part).unwrap();
+    let mut batch = TransmitBatch::new(32, 1 << 20);
+    pair.client.endpoint.poll_transmit(now, &mut batch);
+    let first = pair.client.endpoint.frame(&batch, 0).concat();
+    let server = &mut pair.server.endpoint;
+    let window = 64 * 1024 / usize::from(server.terms(conn).unwrap().mss);
+    let frames: Vec<_> = (0..window as u32 + 3).map(|n| segment(&first, n, &[7])).collect();
+    let memory = frames.concat();
+    let mut run = PacketRun::new(&memory, frames[0].len(), frames[0].len());
+    let from = crate::wire::ethernet_source(&first);
+    while server.handle_run(now, DeviceId(0), from, &mut run, None).is_some() {}
+    assert_eq!(server.read(now, conn, &mut [0; 100]), Ok(window));
+    assert_eq!(server.stats().drops[DropReason::OutOfWindow], 3);
 }
 
 /// SPEC PRP-CRC-3: a frame that would be the expected one but for its trailer is a lost one.
