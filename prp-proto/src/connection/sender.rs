@@ -231,8 +231,8 @@ impl Sender {
     }
 
     /// Has a segment go out again, past the congestion window, in place of a probe: what is known
-    /// to be lost and waits for the window, or else the newest one if it is brief. Whether there is
-    /// such a one.
+    /// to be lost and waits for the window, or else the only one in flight if it is brief: a
+    /// message. Whether there is such a one.
     pub(super) fn repeats_as_question(&mut self) -> bool {
         let repeats = self.flight.has_lost() || self.flight.probe_tail(SMALL_SEGMENT);
         self.allow_one |= repeats;

@@ -94,10 +94,12 @@ proptest! {
 }
 
 #[test]
-fn probe_tail__repeats_the_newest_that_is_out() {
+fn probe_tail__repeats_the_only_one_in_flight() {
     let mut f = flight(3);
     let base = f.base();
     f.mark_received(base + 2);
+    assert!(!f.probe_tail(u16::MAX), "two are in flight");
+    f.mark_received(base);
     assert!(f.probe_tail(u16::MAX));
     assert_eq!(f.next_lost().map(|(seq, _)| seq), Some(base + 1));
 }

@@ -139,3 +139,23 @@ fn tail__that_is_brief_is_repeated() {
     // One timer and half a round trip.
     assert!(pair.time.since(begun) < MS + MS / 2 + 20 * MS / 1000, "{:?}", pair.time.since(begun));
 }
+
+/// PRP-LOSS-3: a receiver that is slow to answer has the end of a stream, mostly, be it brief.
+#[test]
+fn tail__of_a_stream_is_asked_for_be_it_brief() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"hello"), b"hello");
+    pair.drive_for(5 * MS);
+    // The acknowledgement of all three segments is lost.
+    let mut answers = 0;
+    pair.rule = Box::new(move |direction, _| {
+        answers += usize::from(direction == ToClient);
+        let is_first = direction == ToClient && answers == 1;
+        if is_first { FrameAction::Drop } else { FrameAction::Pass }
+    });
+    let data = pattern(2 * 1484 + 42);
+    assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+    assert!(pair.drive_until(|p| p.client.endpoint.is_flushed(c)));
+    assert_eq!(pair.client.endpoint.conn_stats(c).unwrap().retransmitted, 0);
+}
