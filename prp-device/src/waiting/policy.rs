@@ -62,6 +62,8 @@ pub struct WaitPolicy {
     flow: Flow,
     rate: RateMeter,
     timer_load: TimerLoad,
+    /// A thread has napped since the background thread asked last.
+    has_napped: bool,
     /// Polls that found frames.
     arrivals: u64,
     /// As many as [`Self::arrivals`] when a writer last napped.
@@ -78,6 +80,7 @@ impl WaitPolicy {
         now: Instant,
     ) -> Next {
         if let Some(nap) = self.nap(settings, target, now) {
+            self.has_napped = true;
             return Next::Gather { until: now + nap, asleep: true };
         }
         let budget = self.budget(&settings, now);
@@ -188,7 +191,12 @@ impl WaitPolicy {
     /// still relies on it.
     pub fn take_timer_load(&mut self, sleeps: bool) -> TimerLoad {
         let left = std::mem::take(&mut self.timer_load);
-        if sleeps { left.max(TimerLoad::Relaxed) } else { left }
+        let has_napped = std::mem::take(&mut self.has_napped);
+        match left {
+            _ if sleeps => left.max(TimerLoad::Relaxed),
+            TimerLoad::None if has_napped => TimerLoad::Napping,
+            _ => left,
+        }
     }
 }
 

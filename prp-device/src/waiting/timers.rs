@@ -2,11 +2,13 @@
 
 use prp_proto::time::Instant;
 
-use super::tuning::{SHORT_TICK, SHORTEST_TICK, SOON_DUE, TICK};
+use super::tuning::{LONG_TICK, SHORT_TICK, SHORTEST_TICK, SOON_DUE, TICK};
 
 /// What threads that fell asleep have left to the background thread since it read the clock last.
 #[derive(Copy, Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum TimerLoad {
+    /// No timers: threads have napped through a flow, each for no longer than until what is due.
+    Napping,
     /// No timers: none has slept, and a thread that does not sleep checks itself.
     #[default]
     None,
@@ -24,13 +26,14 @@ impl TimerLoad {
 
     /// Whether it matters what is due.
     pub fn has_timers(self) -> bool {
-        self != Self::None
+        matches!(self, Self::Relaxed | Self::Urgent)
     }
 
     /// When to read the clock again, `now` that this is `due`.
     pub fn next_check(self, due: Option<Instant>, now: Instant) -> Instant {
         let longest = now
             + match self {
+                Self::Napping => return now + LONG_TICK,
                 Self::None => return now + TICK,
                 Self::Relaxed => SOON_DUE,
                 Self::Urgent => SHORT_TICK,
@@ -58,6 +61,8 @@ mod tests {
             TimerLoad::Urgent
         );
         for (timer_load, due, check) in [
+            (TimerLoad::Napping, None, 8000),
+            (TimerLoad::Napping, Some(10), 8000),
             (TimerLoad::None, None, 2000),
             (TimerLoad::None, Some(10), 2000),
             (TimerLoad::Relaxed, None, 1000),

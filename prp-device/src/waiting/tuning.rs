@@ -202,6 +202,11 @@ pub(super) const SOON_DUE: Duration = Duration::from_millis(1);
 /// makes its peer ask for it once, at most.
 pub const TICK: Duration = fraction(SOON_DUE, 2, 1);
 
+/// A tick where threads nap through a flow: a thread that does other work then is seen to be away
+/// that much later, at the end of the flow. The fewer, the less processor time a slow flow takes.
+/// Rows: as [`LONGEST_NAP`].
+pub(super) const LONG_TICK: Duration = fraction(TICK, 4, 1);
+
 /// A tick where threads that sleep between frames leave timers that are soon due. It is less than
 /// most of those are set for, which are of acknowledgements: so hardly one that is set meanwhile is
 /// due before.

@@ -163,3 +163,20 @@ fn note_writer_nap__not_again_before_something_has_come() {
     flow(&mut policy, 2);
     assert!(policy.note_writer_nap());
 }
+
+/// Threads that nap see to their timers themselves; those that sleep leave them.
+#[test]
+fn take_timer_load__is_least_in_a_flow() {
+    let mut policy = WaitPolicy::default();
+    let now = flow(&mut policy, 2 * FLOW_FRAMES);
+    let target = frames(u32::MAX, false);
+    let next = policy.first(WaitSettings::ADAPTIVE, target, now);
+    assert!(matches!(next, Next::Gather { asleep: true, .. }), "{next:?}");
+    assert_eq!(policy.take_timer_load(false), TimerLoad::Napping);
+    assert_eq!(policy.take_timer_load(false), TimerLoad::None);
+    policy.first(WaitSettings::ADAPTIVE, target, now);
+    assert_eq!(policy.take_timer_load(true), TimerLoad::Relaxed);
+    policy.first(WaitSettings::ADAPTIVE, target, now);
+    policy.note_sleep(Some(now), now);
+    assert_eq!(policy.take_timer_load(false), TimerLoad::Urgent);
+}
