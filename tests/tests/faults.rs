@@ -67,8 +67,8 @@ fn count(topology: &Topology, what: &str) -> u64 {
     words.map(|n| n.parse::<u64>().unwrap_or(0)).sum()
 }
 
-/// Transfers until each of `kinds` has happened: where a packet holds much, a transfer may be spared
-/// by chance.
+/// Transfers until each of `kinds` has happened: where a packet holds much, chance may spare a
+/// transfer.
 fn until_happened(topology: &Topology, kinds: &[&str], mut transfer: impl FnMut()) {
     transfer();
     while kinds.iter().any(|kind| count(topology, kind) == 0) {
