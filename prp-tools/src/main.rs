@@ -120,9 +120,20 @@ fn main() -> ExitCode {
 
 /// The arguments in `words`.
 fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
-    let mut command = with_negative_numbers(Arguments::command());
+    let mut command = with_negative_numbers(parser(words.get(1)));
     let mut matches = command.try_get_matches_from_mut(words).map_err(without_tip)?;
     Arguments::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
+}
+
+/// Returns the parser of all commands, or that of `prp run` alone if this is the `first` word: all
+/// others take a third of the pages that are touched until the program starts.
+fn parser(first: Option<&OsString>) -> clap::Command {
+    const RUN: &str = "run";
+    if first.is_none_or(|word| word != RUN) {
+        return Arguments::command();
+    }
+    let run = <run::RunArgs as clap::Args>::augment_args(clap::Command::new(RUN));
+    clap::Command::new(PROGRAM).subcommand(run)
 }
 
 /// Has options take `-1` for a value, so that it is said what they expect instead.

@@ -138,3 +138,16 @@ fn words__are_those_of_a_shell() {
     assert_eq!(of("  prp cat -l 7 -e 'wc -c' >x   a comment"), "prp|cat|-l|7|-e|wc -c");
     assert_eq!(of("prp cat 1 2 < file"), "prp|cat|1|2");
 }
+
+/// `prp run` alone is parsed as among all commands.
+#[test]
+fn parser__of_one_command_says_what_that_of_all_says() {
+    for line in ["--help", "-h", "", "--require", "enable", "enable --help", "--network 1 true"] {
+        let words = || ["prp", "run"].into_iter().chain(line.split(' ').filter(|w| !w.is_empty()));
+        let said = |command: clap::Command| {
+            command.try_get_matches_from(words()).expect_err("help or an error").to_string()
+        };
+        let first = OsString::from("run");
+        assert_eq!(said(parser(Some(&first))), said(parser(None)), "{line}");
+    }
+}
