@@ -223,6 +223,11 @@ impl Endpoint {
         self.table.len()
     }
 
+    /// Returns how many refusals are to be sent, by an endpoint that may have no connection.
+    pub fn refusals_owed(&self) -> usize {
+        self.refusals.len()
+    }
+
     /// Whether no connection exists and nothing waits to be sent.
     pub fn is_idle(&self) -> bool {
         self.table.len() == 0 && self.listeners.is_empty() && self.refusals.is_empty()

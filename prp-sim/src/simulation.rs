@@ -88,8 +88,8 @@ struct Simulation<'a> {
     world: World,
     /// When the last application ended.
     over: Option<Instant>,
-    /// When the last connection ended and listeners closed: frames sent, and frames in flight less
-    /// those doubled until then.
+    /// When the last connection ended and listeners closed: frames sent, and frames in flight or
+    /// owed less those doubled until then.
     silence: Option<(u64, i64)>,
 }
 
@@ -221,7 +221,9 @@ impl<'a> Simulation<'a> {
             let tally = &self.world.tally;
             // What is doubled from now on is in flight too.
             let doubled = tally.fate(Fate::Duplicated) as i64;
-            self.silence = Some((tally.frames, tally.in_flight as i64 - doubled));
+            let owed: usize = self.nodes.iter().map(|node| node.endpoint.refusals_owed()).sum();
+            let to_come = tally.in_flight as i64 + owed as i64;
+            self.silence = Some((tally.frames, to_come - doubled));
         }
         Ok(())
     }
@@ -234,7 +236,9 @@ impl<'a> Simulation<'a> {
         let since = self.world.tally.frames - frames;
         let in_flight = in_flight + self.world.tally.fate(Fate::Duplicated) as i64;
         if since as i64 > in_flight {
-            return Err(format!("{since} frames after the last connection, {in_flight} in flight"));
+            return Err(format!(
+                "{since} frames after the last connection, {in_flight} in flight or owed"
+            ));
         }
         Ok(())
     }

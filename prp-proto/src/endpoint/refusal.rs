@@ -89,6 +89,11 @@ impl ResetQueue {
         self.queue.is_empty()
     }
 
+    /// How many are to be sent.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Bytes held.
     pub(super) fn memory(&self) -> usize {
         self.queue.capacity() * size_of::<Refusal>()
