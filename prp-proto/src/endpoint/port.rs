@@ -174,6 +174,8 @@ impl Ports {
 
     /// What is known of `port`, which is ours from now on if it was not.
     fn own(&mut self, port: Port) -> &mut PortUse {
+        // Nobody has heard that it was given up, and has given it to others.
+        self.released.retain(|released| *released != port);
         self.owned.entry(port.number()).or_insert_with(|| {
             self.full_for = None;
             PortUse::default()
@@ -194,7 +196,11 @@ impl Ports {
         };
         for _ in 0..size.min(tries) {
             let port = Port::new(self.next(range));
-            if !self.owns(port) && !taken(port) && claim(port) {
+            if self.owns(port) || taken(port) {
+                continue;
+            }
+            // One that was given up, and nobody has heard of that, is ours still.
+            if self.released.contains(&port) || claim(port) {
                 self.own(port);
                 return Some(port);
             }

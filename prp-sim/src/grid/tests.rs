@@ -28,6 +28,7 @@ fn run__breaks_no_rule_that_a_soak_has_seen_broken() {
         (1_796_009_358_005_299, "what asks whether segments are too long is in their GSO batch"),
         (1_796_009_358_010_090, "the same in the other direction"),
         (1_796_100_000_012_380, "routes to and fro differ, and one of them is cut"),
+        (1_796_200_000_021_680, "a port is given up, and wanted again before anybody hears of it"),
         (1_796_035_561_010_268, "a stopped node still owes refusals when the last connection ends"),
     ] {
         let outcome = run_one(seed, Recorder::default());

@@ -185,6 +185,30 @@ fn release__a_named_port_is_given_back_and_never_to_another_connection() {
     assert!(!pair.client.endpoint.owns(port));
 }
 
+/// A port that is wanted again before the driver has heard that it was given up is not given up.
+#[test]
+fn release__not_of_a_port_that_is_wanted_again() {
+    let config = ConnConfig::default();
+    let remote = Pair::server_addr(80);
+    for again in [Some(Port::new(40_000)), None] {
+        let mut pair = Pair::default();
+        let (now, client) = (pair.time, &mut pair.client.endpoint);
+        let first = client.connect(now, remote, Some(Port::new(40_000)), config, |_| true).unwrap();
+        client.release(now, first, true);
+        // Every other port is another process's.
+        let claim = |port: Port| {
+            assert_ne!(port.number(), 40_000, "it has never been given back");
+            false
+        };
+        let second = client.connect(now, remote, again, config, claim).unwrap();
+        assert_eq!(client.poll_released_port(), None, "it is in use");
+        client.release(now, second, true);
+        client.handle_timeout(now + Duration::from_secs(2));
+        assert_eq!(client.poll_released_port(), Some(Port::new(40_000)));
+        assert_eq!(client.poll_released_port(), None);
+    }
+}
+
 #[test]
 fn listen__twice_on_one_port_is_refused() {
     let mut pair = Pair::default();
