@@ -1,10 +1,13 @@
 //! What the elements of a buffer are and how they lie in memory.
 
 mod layout;
+mod pieces;
 
 use std::sync::Arc;
 
 use self::layout::{Builder, Facts, Layout, Part};
+pub use self::pieces::Pieces;
+use self::pieces::Places;
 
 /// A kind of element that MPI knows by itself.
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Hash)]
@@ -103,26 +106,6 @@ pub struct Run {
     pub basic: Basic,
     /// How many.
     pub count: usize,
-}
-
-/// Pieces of memory that are as long, and as far from each other, in the order of packing.
-#[derive(Copy, Clone, Debug, Eq, PartialEq)]
-pub struct Pieces {
-    /// Where the first is, in bytes from the address of the buffer.
-    pub at: isize,
-    /// Bytes of each.
-    pub len: usize,
-    /// How many.
-    pub count: usize,
-    /// From one to the next, in bytes.
-    pub stride: isize,
-}
-
-impl Pieces {
-    /// A single one.
-    pub(crate) const fn one(at: isize, len: usize) -> Self {
-        Self { at, len, count: 1, stride: 0 }
-    }
 }
 
 /// How a datatype was made, for those who ask.
@@ -272,20 +255,35 @@ impl Datatype {
     }
 
     /// Names the pieces, relative to the address of the buffer, that hold `n` packed bytes from
-    /// `offset` on: as many at a time as are as long, and as far from each other.
-    pub fn pieces(&self, offset: usize, n: usize, mut pieces: impl FnMut(Pieces)) {
-        if let Some(elements) = &self.elements {
-            elements.repeated_pieces(self.extent(), offset, n, &mut pieces);
-        }
+    /// `offset` on: as many at a time as are as long, and as far from each other, with the number
+    /// of these packed bytes before the first. Their order is not that of packing.
+    pub fn pieces(&self, offset: usize, n: usize, mut pieces: impl FnMut(usize, Pieces)) {
+        let mut before = 0;
+        self.walk(offset, n, &mut |places: Places<'_>| {
+            match places {
+                Places::Pieces(some) => pieces(before, some),
+                Places::Rows(rows) => rows.blocks(|at, some| pieces(before + at, some)),
+            }
+            before += places.bytes();
+        });
     }
 
-    /// As [`Self::pieces`], one at a time.
+    /// Names the pieces one at a time, in the order of packing.
     pub fn each_piece(&self, offset: usize, n: usize, mut piece: impl FnMut(isize, usize)) {
-        self.pieces(offset, n, |pieces| {
-            for i in 0..pieces.count as isize {
-                piece(pieces.at + i * pieces.stride, pieces.len);
+        self.walk(offset, n, &mut |places: Places<'_>| match places {
+            Places::Pieces(some) => {
+                for i in 0..some.count as isize {
+                    piece(some.at + i * some.stride, some.len);
+                }
             }
+            Places::Rows(rows) => rows.in_order(&mut piece),
         });
+    }
+
+    fn walk(&self, offset: usize, n: usize, places: &mut impl FnMut(Places<'_>)) {
+        if let Some(elements) = &self.elements {
+            elements.repeated_places(self.extent(), offset, n, places);
+        }
     }
 
     /// Blocks of `of`: each a displacement in bytes and a number of elements. `None` if they are

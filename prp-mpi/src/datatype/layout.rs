@@ -6,6 +6,7 @@ mod description;
 use std::sync::Arc;
 
 pub(super) use self::description::place;
+use super::pieces::{Places, Rows};
 use super::{Basic, Pieces, Run};
 
 /// Elements, seen from the address of the first one that is told, in the order of packing.
@@ -191,16 +192,16 @@ impl Layout {
         }
     }
 
-    /// Names the pieces that hold `n` packed bytes from `offset` on, seen from `base`.
-    fn pieces<F: FnMut(Pieces)>(&self, base: isize, offset: usize, n: usize, pieces: &mut F) {
+    /// Names the places that hold `n` packed bytes from `offset` on, seen from `base`.
+    fn places<F: FnMut(Places<'_>)>(&self, base: isize, offset: usize, n: usize, places: &mut F) {
         if let Some(start) = self.start_of_piece() {
-            return pieces(Pieces::one(base + start + offset as isize, n));
+            return places(Places::Pieces(Pieces::one(base + start + offset as isize, n)));
         }
         match self {
             Self::Run(..) => {}
             Self::Repeat(repeat) => {
                 let Repeat { inner, stride, .. } = &**repeat;
-                inner.repeated_pieces((base, *stride), offset, n, pieces);
+                inner.repeated_places((base, *stride), offset, n, places);
             }
             Self::Parts(all) => {
                 let first = all.parts.partition_point(|part| part.before <= offset) - 1;
@@ -210,7 +211,7 @@ impl Layout {
                     if len == 0 {
                         break;
                     }
-                    part.layout.pieces(base + part.at, within, len, pieces);
+                    part.layout.places(base + part.at, within, len, places);
                     left -= len;
                     within = 0;
                 }
@@ -218,37 +219,54 @@ impl Layout {
         }
     }
 
-    /// As [`Self::pieces`], of this again and again, each time `stride` bytes behind the time
+    /// As [`Self::places`], of this again and again, each time `stride` bytes behind the time
     /// before.
-    fn repeated_pieces<F: FnMut(Pieces)>(
+    fn repeated_places<F: FnMut(Places<'_>)>(
         &self,
         (base, stride): (isize, isize),
         offset: usize,
         n: usize,
-        pieces: &mut F,
+        places: &mut F,
     ) {
         let each = self.size();
         let mut at = base + (offset / each) as isize * stride;
         let (mut within, mut left) = (offset % each, n);
-        let start = self.start_of_piece();
         while left > 0 {
-            let whole = left / each;
-            if let Some(start) = start
-                && within == 0
-                && whole > 0
+            let count = left / each;
+            if within == 0
+                && count > 0
+                && let Some(whole) = self.whole(at, stride, count)
             {
-                pieces(Pieces { at: at + start, len: each, count: whole, stride });
-                left -= whole * each;
-                at = at.wrapping_add(stride.wrapping_mul(whole as isize));
+                places(whole);
+                left -= count * each;
+                at = at.wrapping_add(stride.wrapping_mul(count as isize));
                 continue;
             }
             let len = (each - within).min(left);
-            self.pieces(at, within, len, pieces);
+            self.places(at, within, len, places);
             left -= len;
             within = 0;
             // Behind the last one no address need be.
             at = at.wrapping_add(stride);
         }
+    }
+
+    /// All of this `count` times, if that can be told at once.
+    fn whole(&self, at: isize, stride: isize, count: usize) -> Option<Places<'_>> {
+        let each = self.size();
+        if let Some(start) = self.start_of_piece() {
+            let at = at + start;
+            return Some(Places::Pieces(Pieces {
+                at,
+                len: each,
+                count,
+                stride,
+                packed_stride: each,
+            }));
+        }
+        let Self::Parts(all) = self else { return None };
+        let are_pieces = count > 1 && all.parts.iter().all(|part| part.piece().is_some());
+        are_pieces.then_some(Places::Rows(Rows { at, parts: &all.parts, each, count, stride }))
     }
 
     fn each_run(&self, base: isize, run: &mut impl FnMut(Run)) {
@@ -330,16 +348,21 @@ impl Part {
         self.layout.checked_facts()?.moved(self.at)
     }
 
-    /// As [`Layout::pieces`], of this again and again, each time `stride` bytes behind the time
+    /// Where it begins, and its bytes, if it lies in one piece, in order.
+    pub(super) fn piece(&self) -> Option<(isize, usize)> {
+        Some((self.at + self.layout.start_of_piece()?, self.layout.size()))
+    }
+
+    /// As [`Layout::places`], of this again and again, each time `stride` bytes behind the time
     /// before.
-    pub(super) fn repeated_pieces<F: FnMut(Pieces)>(
+    pub(super) fn repeated_places<F: FnMut(Places<'_>)>(
         &self,
         stride: isize,
         offset: usize,
         n: usize,
-        pieces: &mut F,
+        places: &mut F,
     ) {
-        self.layout.repeated_pieces((self.at, stride), offset, n, pieces);
+        self.layout.repeated_places((self.at, stride), offset, n, places);
     }
 
     /// Names all elements in order.

@@ -120,6 +120,35 @@ fn check_pieces(of: &Datatype) {
     }
 }
 
+/// Where each of `n` packed bytes from `offset` on lies, as [`Datatype::pieces`] tells it, and how
+/// often that has told something.
+fn unordered(of: &Datatype, offset: usize, n: usize) -> (Vec<Option<isize>>, usize) {
+    let (mut places, mut told) = (vec![None; n], 0);
+    of.pieces(offset, n, |before, Pieces { at, len, count, stride, packed_stride }| {
+        told += 1;
+        for (i, byte) in (0..count).flat_map(|i| (0..len).map(move |byte| (i, byte))) {
+            let place = &mut places[before + i * packed_stride + byte];
+            assert_eq!(*place, None, "told twice");
+            *place = Some(at + i as isize * stride + byte as isize);
+        }
+    });
+    (places, told)
+}
+
+/// As [`check_pieces`], of more elements and in any order.
+fn check_unordered(of: &Datatype) {
+    let all = 150 * of.size();
+    for offset in [0, 1, of.size() - 1, of.size(), 40 * of.size() + 3, all - 2] {
+        for n in [0, 1, 2 * of.size(), 77 * of.size() + 1, all] {
+            let n = n.min(all - offset);
+            let pieces = pieces(of, offset, n).into_iter();
+            let in_order = pieces.flat_map(|(at, len)| (at..at + len as isize).map(Some));
+            let (found, _) = unordered(of, offset, n);
+            assert_eq!(found, in_order.collect::<Vec<_>>(), "{offset} {n} {of:?}");
+        }
+    }
+}
+
 #[test]
 fn from_description__is_what_was_described() {
     let char = Datatype::basic(Class::Character, 1);
@@ -162,8 +191,23 @@ fn pieces__are_those_of_the_elements() {
     let wide = irregular.resized(-8, 5000).unwrap();
     for of in [&pair, &vector, &same, &backwards, &mixed, &irregular, &wide] {
         check_pieces(of);
+        check_unordered(of);
     }
     assert_eq!(backwards.true_bounds().0, -597);
+}
+
+/// A C structure of an int, a double and four characters, with gaps before and behind the double.
+#[test]
+fn pieces__of_an_array_of_structures_are_told_together() {
+    let double = Datatype::basic(Class::Float, 8);
+    let char = Datatype::basic(Class::Character, 1);
+    let mixed = [(0, 1, &int()), (8, 1, &double), (16, 4, &char)];
+    let mixed = Datatype::structure(mixed).unwrap();
+    assert_eq!((mixed.size(), mixed.extent()), (16, 24));
+    check_pieces(&mixed);
+    check_unordered(&mixed);
+    let (_, told) = unordered(&mixed, 0, 6400 * mixed.size());
+    assert!(told <= 200, "{told} pieces");
 }
 
 /// However many blocks there are: what repeats is described once.

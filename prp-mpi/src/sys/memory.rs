@@ -176,13 +176,12 @@ impl Region {
     /// Copies packed bytes from `offset` on out of the region; how many there were.
     pub fn read(&self, offset: usize, into: &mut [u8]) -> usize {
         let n = into.len().min(self.len.saturating_sub(offset));
-        let mut done = 0;
-        self.pieces(offset, n, |at, Pieces { len, count, stride, .. }| {
-            let to = into[done..done + count * len].as_mut_ptr();
+        self.pieces(offset, n, |at, before, some| {
+            let to = into[before..before + some.reach()].as_mut_ptr();
+            let Pieces { len, count, stride, packed_stride, .. } = some;
             // SAFETY: the pieces are within the region, whose bytes may be read; `into` has room
             // for all of them.
-            unsafe { strided::copy((at, stride), (to, len as isize), len, count) };
-            done += count * len;
+            unsafe { strided::copy((at, stride), (to, packed_stride as isize), len, count) };
         });
         n
     }
@@ -194,13 +193,12 @@ impl Region {
             closed.write(self.base.wrapping_add(offset).addr(), &from[..n]);
             return n;
         }
-        let mut done = 0;
-        self.pieces(offset, n, |at, Pieces { len, count, stride, .. }| {
-            let from = from[done..done + count * len].as_ptr();
+        self.pieces(offset, n, |at, before, some| {
+            let from = from[before..before + some.reach()].as_ptr();
+            let Pieces { len, count, stride, packed_stride, .. } = some;
             // SAFETY: `from` has all of these bytes, and the pieces are within the region, whose
             // bytes may be written.
-            unsafe { strided::copy((from, len as isize), (at, stride), len, count) };
-            done += count * len;
+            unsafe { strided::copy((from, packed_stride as isize), (at, stride), len, count) };
         });
         n
     }
@@ -231,21 +229,27 @@ impl Region {
 
     /// Copies all of `from` that fits to the beginning of this.
     pub fn copy_from(&mut self, from: &Self) {
-        match from.bytes() {
-            Some(bytes) => self.write(0, bytes),
-            None => self.write(0, &from.to_vec()),
-        };
+        if let Some(bytes) = from.bytes() {
+            self.write(0, bytes);
+        } else if let Some(room) = self.bytes_mut(0) {
+            from.read(0, room);
+        } else {
+            self.write(0, &from.to_vec());
+        }
     }
 
     /// Names the pieces of memory that hold `n` packed bytes from `offset` on, with the address of
-    /// the first.
-    fn pieces(&self, offset: usize, n: usize, mut pieces: impl FnMut(*mut u8, Pieces)) {
+    /// the first, and the number of these packed bytes before it.
+    fn pieces(&self, offset: usize, n: usize, mut pieces: impl FnMut(*mut u8, usize, Pieces)) {
         match &self.layout {
             _ if n == 0 => {}
-            None => pieces(self.base.wrapping_add(offset), Pieces::one(0, n)),
-            Some(datatype) => datatype.pieces(offset, n, |some| {
-                pieces(self.base.wrapping_offset(some.at), some);
+            None => pieces(self.base.wrapping_add(offset), 0, Pieces::one(0, n)),
+            Some(datatype) => datatype.pieces(offset, n, |before, some| {
+                pieces(self.base.wrapping_offset(some.at), before, some);
             }),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
