@@ -8,6 +8,8 @@
 CORES=("" 0 0)
 # The implementations that are here.
 WHO=(prp_mpi)
+# Seconds that a job may take.
+LIMIT=120
 
 divide_processors() {
     local cores half
@@ -137,7 +139,11 @@ run_prp_mpi() {
     local -a where=()
     # shellcheck disable=SC2054 # one word
     ((nodes == 1)) || where=(--node "$(seq -s , "$nodes")" --launch "$DIR/launch {node} {command}")
-    PRP_MPI_HANG_SECONDS=60 timeout 120 "$BIN/prp-mpirun" -n "$ranks" "${where[@]}" "$@"
+    PRP_MPI_HANG_SECONDS=60 timeout "$LIMIT" "$BIN/prp-mpirun" -n "$ranks" "${where[@]}" "$@"
+}
+
+run_prp_mpi_shared() {
+    run_prp_mpi "$@"
 }
 
 # run_hydra PEER RANKS NODES WORDS...: the mpiexec of an MPICH, with its hosts and these arguments.
@@ -146,7 +152,7 @@ run_hydra() {
     shift 3
     local hosts=10.99.0.1
     ((nodes == 1)) || hosts+=,10.99.0.2
-    HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$DIR/ssh timeout 120 "$DIR/launch" 1 "$PEERS/$peer/bin/mpiexec" \
+    HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$DIR/ssh timeout "$LIMIT" "$DIR/launch" 1 "$PEERS/$peer/bin/mpiexec" \
         -localhost 10.99.0.1 -hosts "$hosts" -ppn $((ranks / nodes)) "$@"
 }
 
@@ -156,7 +162,7 @@ run_mpich() {
 
 # The same on this machine, by shared memory: RANKS, 1, and the program.
 run_mpich_shared() {
-    LD_LIBRARY_PATH=$PEERS/mpich/lib timeout 120 "$PEERS/mpich/bin/mpiexec" -n "$1" "${@:3}"
+    LD_LIBRARY_PATH=$PEERS/mpich/lib timeout "$LIMIT" "$PEERS/mpich/bin/mpiexec" -n "$1" "${@:3}"
 }
 
 run_openmpi() {
@@ -165,7 +171,7 @@ run_openmpi() {
     local each=$((ranks / nodes)) hosts
     hosts=10.99.0.1:$each
     ((nodes == 1)) || hosts+=,10.99.0.2:$each
-    PRTE_MCA_plm_ssh_agent=$DIR/ssh PRTE_MCA_prte_if_include=10.99.0.0/24 timeout 120 "$DIR/ssh" 10.99.0.1 \
+    PRTE_MCA_plm_ssh_agent=$DIR/ssh PRTE_MCA_prte_if_include=10.99.0.0/24 timeout "$LIMIT" "$DIR/ssh" 10.99.0.1 \
         "$PEERS/openmpi/bin/mpirun" --allow-run-as-root --prefix "$PEERS/openmpi" --bind-to none \
         --mca btl_tcp_if_include 10.99.0.0/24 --mca pml ob1 --mca btl tcp,self -H "$hosts" -n "$ranks" "$@"
 }
