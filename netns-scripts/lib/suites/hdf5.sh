@@ -14,8 +14,8 @@ SHORT="t_mpi t_prestart t_pflush2 t_select_io_dset t_vfd testphdf5"
 declare -A LEFT_OUT=(
     [t_2Gio]="several GiB of memory and of files for each rank; t_bigio does the same with a lower limit"
 )
-# Programs that read what another wrote in the same folder. The other's end is not looked at: t_pflush1
-# leaves without MPI_Finalize on purpose.
+# Programs that read what another wrote in the same folder. The other's end is not looked at:
+# t_pflush1 leaves without MPI_Finalize on purpose.
 declare -A AFTER=([t_prestart]=t_pshutdown [t_pflush2]=t_pflush1)
 
 # fetch: downloads the source from where this machine has its packages, with package lists of its
