@@ -63,7 +63,7 @@ pub(super) const TRANSFER: &[Mutation] = &[
         "an expected segment is not acknowledged",
         "receiving",
         EXPECTED,
-        "        self.note_in_order(now);\n",
+        "        self.note_in_order(now, 1);\n",
         "",
     ),
     mutation(
