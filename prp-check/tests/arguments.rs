@@ -20,5 +20,5 @@ fn explore__lists_the_scenes_where_none_is_chosen() {
 
 #[test]
 fn mutants__lists_the_mutations_where_none_is_chosen() {
-    lists(["mutants", "--name", "no such mutation"], "the bitmap is one off");
+    lists(["mutants", "--name", "no such mutation"], "TIME-WAIT never ends");
 }
