@@ -52,7 +52,7 @@ impl Device {
     /// bytes at most that are sent in GSO batches of `gso_frames`. They reach this node itself as
     /// well.
     pub const fn udp(addr: LinkAddr, mtu: u32, gso_frames: u16) -> Self {
-        Self { loopback: true, ..Self::new(addr, Capabilities::datagrams(mtu, gso_frames)) }
+        Self::new(addr, Capabilities::datagrams(mtu, gso_frames))
     }
 
     /// The same with a window of `bytes`.
