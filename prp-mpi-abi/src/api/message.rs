@@ -285,6 +285,6 @@ pub(crate) fn status_of(ending: &Ending) -> Status {
 }
 
 /// What was begun as a request.
-pub(crate) fn active(begun: Option<RequestId>, of: &HeldComm, detail: Detail, done: Ending) -> Req {
-    begun.map_or(Req::Done(done), |id| Req::Active(id, of.clone(), detail))
+pub(crate) fn active(begun: Option<RequestId>, of: HeldComm, detail: Detail, done: Ending) -> Req {
+    begun.map_or(Req::Done(done), |id| Req::Active(id, of, detail))
 }

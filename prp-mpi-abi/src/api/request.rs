@@ -131,34 +131,38 @@ fn release(exchange: &mut Exchange, request: &Req) -> bool {
     }
 }
 
-/// Waits until all requests are done. Receives are released early when nothing else is to be waited
-/// for. `is_ignored`: the program does not read any status.
-fn wait_for_all(handles: &[Handle], is_ignored: bool) -> Result<(), Failure> {
-    wait_until(handles, early::is_on().then_some(is_ignored), |done| done.iter().all(|d| *d))?;
+/// Waits until all requests that are active are done. Receives are released early when nothing else
+/// is to be waited for. `is_ignored`: the program does not read any status.
+fn wait_for_all(requests: &[Option<Req>], is_ignored: bool) -> Result<(), Failure> {
+    let is_over = |(done, request): (&bool, &Option<Req>)| *done || request.is_none();
+    wait_until(requests, early::is_on().then_some(is_ignored), |done| {
+        done.iter().zip(requests).all(is_over)
+    })?;
     Ok(())
 }
 
 /// The requests of these handles; none for those that are not active.
 fn active_of(handles: &[Handle]) -> Result<Vec<Option<Req>>, Failure> {
-    let active_at = |&handle: &Handle| {
-        if is_inactive(handle) {
-            return Ok(None);
-        }
+    let found = REQUESTS.with_each(handles, |request| match request {
+        Req::Persistent(_, None) => None,
+        request => Some(request.clone()),
+    });
+    let active = |(found, handle): (Option<Option<Req>>, &Handle)| {
+        let is_none = *handle == Handle::REQUEST_NULL;
         let failure = || Failure::new(Class::Request, Handle::SELF, "no such request");
-        REQUESTS.at(handle).map(Some).ok_or_else(failure)
+        found.or_else(|| is_none.then_some(None)).ok_or_else(failure)
     };
-    handles.iter().map(active_at).collect()
+    found.into_iter().zip(handles).map(active).collect()
 }
 
 /// Waits until enough of the requests are done: `enough` is told which are. With `early`, receives
 /// may be released, and the value says whether the program ignores their statuses.
 fn wait_until(
-    handles: &[Handle],
+    requests: &[Option<Req>],
     early: Option<bool>,
     enough: impl Fn(&[bool]) -> bool,
 ) -> Result<Vec<bool>, Failure> {
-    let requests = active_of(handles)?;
-    let mut done = vec![false; handles.len()];
+    let mut done = vec![false; requests.len()];
     let what = || {
         let first = requests.iter().flatten().find_map(shown);
         match first {
@@ -176,13 +180,13 @@ fn wait_until(
     };
     let mut has_polled = false;
     process()?.wait(&what, |exchange| {
-        for (done, request) in done.iter_mut().zip(&requests) {
+        for (done, request) in done.iter_mut().zip(requests) {
             *done = *done || request.as_ref().is_some_and(|r| is_done(exchange, r));
         }
         if let Some(is_ignored) = early.filter(|_| has_polled) {
             let can = |r: &Req| is_done(exchange, r) || can_release(exchange, r, is_ignored);
             if requests.iter().flatten().all(can) {
-                for (done, request) in done.iter_mut().zip(&requests) {
+                for (done, request) in done.iter_mut().zip(requests) {
                     *done = *done || request.as_ref().is_some_and(|r| release(exchange, r));
                 }
             }
@@ -230,7 +234,7 @@ pub(crate) fn wait(request: Ptr<Handle>, status: Ptr<Status>) -> Outcome {
     if let Some(done) = take(request.get())? {
         return put(done, request, 0, status).map_or(Ok(()), Err);
     }
-    wait_for_all(&[request.get()], status.is_null())?;
+    wait_for_all(&active_of(&[request.get()])?, status.is_null())?;
     complete(request, 0, status)?.map_or(Ok(()), Err)
 }
 
@@ -263,21 +267,33 @@ fn poll(handles: &[Handle]) -> Result<Vec<bool>, Failure> {
     Ok(done)
 }
 
-/// Takes all that are done. With an error in one of them, all statuses say what became of theirs.
+/// Takes those of the requests that are done, `active` as the handles at the places `which`. With
+/// an error in one of them, all statuses say what became of theirs.
 fn complete_some(
     requests: Ptr<Handle>,
     which: &[usize],
+    active: &[Option<Req>],
     statuses: impl Fn(usize) -> Ptr<Status>,
 ) -> Outcome {
     let mut failed: Option<Failure> = None;
     let mut errors = Vec::new();
-    for (place, &index) in which.iter().enumerate() {
+    let ended = end_messages(requests, which, active)?;
+    for (place, (&index, request)) in which.iter().zip(active).enumerate() {
         let status = statuses(place);
-        if is_inactive(requests.at(index)) {
-            put_status(status, &Ending::EMPTY);
-            continue;
-        }
-        if let Some(failure) = complete(requests, index, status)? {
+        let failure = match (request, ended[place]) {
+            (None, _) => {
+                put_status(status, &Ending::EMPTY);
+                None
+            }
+            (Some(Req::Active(_, of, _)), Some(ending)) => {
+                let failure = check(ending, of).err();
+                let status_of = status_of(&ending);
+                let done = Completion { status: status_of, failure, is_gone: true };
+                put(done, requests, index, status)
+            }
+            (Some(_), _) => complete(requests, index, status)?,
+        };
+        if let Some(failure) = failure {
             errors.push((place, failure.code));
             failed = Some(failure);
         }
@@ -293,6 +309,26 @@ fn complete_some(
     Err(Failure { code: Class::InStatus as c_int, ..failure })
 }
 
+/// Takes those that are messages and done, all at once: to lock the table for each would take
+/// longer than what is done with it.
+fn end_messages(
+    requests: Ptr<Handle>,
+    which: &[usize],
+    active: &[Option<Req>],
+) -> Result<Vec<Option<Ending>>, Failure> {
+    let messages = active.iter().map(|request| match request {
+        Some(Req::Active(id, ..)) => Some(*id),
+        _ => None,
+    });
+    let ended = process()?.take_each_done(messages);
+    let gone = which.iter().zip(&ended).filter(|(_, ending)| ending.is_some());
+    let gone = REQUESTS.take_each(gone.map(|(&index, _)| requests.at(index)));
+    if gone.iter().any(Option::is_none) {
+        return fail(Class::Request, "a request that is named twice");
+    }
+    Ok(ended)
+}
+
 fn handles_of(count: c_int, requests: Ptr<Handle>) -> Result<Vec<Handle>, Failure> {
     Ok(requests.list(length(count, Class::Count, Handle::SELF)?))
 }
@@ -302,15 +338,14 @@ fn element(statuses: Ptr<Status>, index: usize) -> Ptr<Status> {
 }
 
 pub(crate) fn waitall(count: c_int, requests: Ptr<Handle>, statuses: Ptr<Status>) -> Outcome {
-    let handles = handles_of(count, requests)?;
-    let active: Vec<Handle> = handles.iter().copied().filter(|&h| !is_inactive(h)).collect();
-    if active.is_empty() {
+    let active = active_of(&handles_of(count, requests)?)?;
+    if active.iter().all(Option::is_none) {
         process()?.end_bursts();
     } else {
         wait_for_all(&active, statuses.is_null())?;
     }
-    let all: Vec<usize> = (0..handles.len()).collect();
-    complete_some(requests, &all, |i| element(statuses, i))
+    let all: Vec<usize> = (0..active.len()).collect();
+    complete_some(requests, &all, &active, |i| element(statuses, i))
 }
 
 pub(crate) fn testall(
@@ -327,7 +362,7 @@ pub(crate) fn testall(
         return Ok(());
     }
     let all: Vec<usize> = (0..handles.len()).collect();
-    complete_some(requests, &all, |i| element(statuses, i))
+    complete_some(requests, &all, &active_of(&handles)?, |i| element(statuses, i))
 }
 
 /// Whether no request is active: then there is nothing to wait for.

@@ -63,14 +63,13 @@ impl<T> Table<T> {
 
     /// Takes what a handle stands for; it stands for nothing then.
     pub(crate) fn take(&self, handle: Handle) -> Option<T> {
-        let index = handle.0.checked_sub(Handle::FIRST)?;
+        self.entries.lock().take(handle)
+    }
+
+    /// As [`Self::take`], of several handles.
+    pub(crate) fn take_each(&self, handles: impl Iterator<Item = Handle>) -> Vec<Option<T>> {
         let mut entries = self.entries.lock();
-        if entries.retired.contains(&index) {
-            return None;
-        }
-        let value = entries.all.get_mut(index)?.take()?;
-        entries.unused.push(index);
-        Some(value)
+        handles.map(|handle| entries.take(handle)).collect()
     }
 
     /// The program has freed a handle: it stands for nothing, but where functions of the program
@@ -89,12 +88,17 @@ impl<T> Table<T> {
 
     /// Does something with what a handle stands for.
     pub(crate) fn with<R>(&self, handle: Handle, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        let index = handle.0.checked_sub(Handle::FIRST)?;
+        self.entries.lock().at(handle).map(f)
+    }
+
+    /// As [`Self::with`], with what each of several handles stands for.
+    pub(crate) fn with_each<R>(
+        &self,
+        handles: &[Handle],
+        mut f: impl FnMut(&mut T) -> R,
+    ) -> Vec<Option<R>> {
         let mut entries = self.entries.lock();
-        if entries.retired.contains(&index) && CALLBACKS.get() == 0 {
-            return None;
-        }
-        entries.all.get_mut(index)?.as_mut().map(f)
+        handles.iter().map(|handle| entries.at(*handle).map(&mut f)).collect()
     }
 
     /// How many handles stand for something.
@@ -105,6 +109,24 @@ impl<T> Table<T> {
 }
 
 impl<T> Entries<T> {
+    fn at(&mut self, handle: Handle) -> Option<&mut T> {
+        let index = handle.0.checked_sub(Handle::FIRST)?;
+        if self.retired.contains(&index) && CALLBACKS.get() == 0 {
+            return None;
+        }
+        self.all.get_mut(index)?.as_mut()
+    }
+
+    fn take(&mut self, handle: Handle) -> Option<T> {
+        let index = handle.0.checked_sub(Handle::FIRST)?;
+        if self.retired.contains(&index) {
+            return None;
+        }
+        let value = self.all.get_mut(index)?.take()?;
+        self.unused.push(index);
+        Some(value)
+    }
+
     /// Frees what was retired and is no longer used.
     fn release(&mut self, is_used: fn(&T) -> bool) {
         let Self { all, unused, retired } = self;

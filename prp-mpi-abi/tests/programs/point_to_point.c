@@ -131,6 +131,93 @@ static void modes(void) {
     CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG);
 }
 
+static int query(void *extra, MPI_Status *status) {
+    MPI_Status_set_elements(status, MPI_INT, *(int *)extra);
+    status->MPI_SOURCE = 5, status->MPI_TAG = 6;
+    return MPI_SUCCESS;
+}
+
+static int freed(void *extra) {
+    *(int *)extra = 0;
+    return MPI_SUCCESS;
+}
+
+static int cancelled(void *extra, int is_complete) {
+    (void)extra, (void)is_complete;
+    return MPI_SUCCESS;
+}
+
+/* By which call a list of requests is completed. */
+enum { WAITALL, TESTALL, WAITSOME, TESTSOME, WAYS };
+
+static void complete_all(int way, int n, MPI_Request *requests, MPI_Status *statuses) {
+    int flag = 0, done = 1, places[16];
+    MPI_Status some[16];
+    if (way == WAITALL) MPI_Waitall(n, requests, statuses);
+    while (way == TESTALL && !flag) MPI_Testall(n, requests, &flag, statuses);
+    while (way >= WAITSOME && done != MPI_UNDEFINED) {
+        if (way == WAITSOME) MPI_Waitsome(n, requests, &done, places, some);
+        else MPI_Testsome(n, requests, &done, places, some);
+        for (int i = 0; i < done; i++) statuses[places[i]] = some[i];
+    }
+}
+
+/* A list with a request of each kind, also such that no call waits for. */
+static void kinds_of_requests(void) {
+    enum { NONE, IDLE, RECEIVE, SEND, NOBODY, STARTED, OWN, KINDS };
+    int out[2] = {70, 71}, in[2], extra, count;
+    MPI_Request idle, started;
+    MPI_Status statuses[KINDS];
+    MPI_Recv_init(in, 1, MPI_INT, rank, 60, MPI_COMM_WORLD, &idle);
+    MPI_Recv_init(&in[1], 1, MPI_INT, rank, 61, MPI_COMM_WORLD, &started);
+    for (int way = 0; way < WAYS; way++) {
+        MPI_Request all[KINDS] = {[NONE] = MPI_REQUEST_NULL, [IDLE] = idle, [STARTED] = started};
+        in[0] = in[1] = 0, extra = 3;
+        for (int i = 0; i < KINDS; i++) MPI_Recv(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &statuses[i]);
+        MPI_Start(&all[STARTED]);
+        MPI_Irecv(in, 1, MPI_INT, rank, 62, MPI_COMM_WORLD, &all[RECEIVE]);
+        MPI_Irecv(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &all[NOBODY]);
+        MPI_Isend(out, 1, MPI_INT, rank, 62, MPI_COMM_WORLD, &all[SEND]);
+        MPI_Send(&out[1], 1, MPI_INT, rank, 61, MPI_COMM_WORLD);
+        MPI_Grequest_start(query, freed, cancelled, &extra, &all[OWN]);
+        MPI_Grequest_complete(all[OWN]);
+        complete_all(way, KINDS, all, statuses);
+        CHECK(in[0] == 70 && in[1] == 71 && extra == 0);
+        for (int i = 0; i < KINDS; i++) CHECK((all[i] == MPI_REQUEST_NULL) == (i != IDLE && i != STARTED));
+        CHECK(statuses[RECEIVE].MPI_SOURCE == rank && statuses[RECEIVE].MPI_TAG == 62);
+        CHECK(statuses[STARTED].MPI_SOURCE == rank && statuses[STARTED].MPI_TAG == 61);
+        CHECK(statuses[NOBODY].MPI_SOURCE == MPI_PROC_NULL && statuses[OWN].MPI_TAG == 6);
+        MPI_Get_count(&statuses[OWN], MPI_INT, &count);
+        CHECK(count == 3);
+        MPI_Get_count(&statuses[RECEIVE], MPI_INT, &count);
+        CHECK(count == 1);
+        int is_all = way == WAITALL || way == TESTALL;
+        CHECK(!is_all || statuses[NONE].MPI_SOURCE == MPI_ANY_SOURCE);
+        CHECK(!is_all || statuses[IDLE].MPI_SOURCE == MPI_ANY_SOURCE);
+    }
+    MPI_Request_free(&idle);
+    MPI_Request_free(&started);
+}
+
+/* One of several messages is too long: the call says which, and all requests are gone. */
+static void truncation_in_a_list(void) {
+    int out[4] = {1, 2, 3, 4}, in[4], error, class;
+    MPI_Request requests[4];
+    MPI_Status statuses[4];
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 4; i++) MPI_Irecv(&in[i], 1, MPI_INT, rank, 63 + i, MPI_COMM_WORLD, &requests[i]);
+    for (int i = 0; i < 4; i++) MPI_Send(out, i == 2 ? 4 : 1, MPI_INT, rank, 63 + i, MPI_COMM_WORLD);
+    error = MPI_Waitall(4, requests, statuses);
+    MPI_Error_class(error, &class);
+    CHECK(class == MPI_ERR_IN_STATUS);
+    for (int i = 0; i < 4; i++) {
+        MPI_Error_class(statuses[i].MPI_ERROR, &class);
+        CHECK(class == (i == 2 ? MPI_ERR_TRUNCATE : MPI_SUCCESS));
+        CHECK(requests[i] == MPI_REQUEST_NULL && statuses[i].MPI_TAG == 63 + i);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void truncation(void) {
     int values[4] = {1, 2, 3, 4}, error, class;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -306,6 +393,8 @@ int main(int argc, char **argv) {
     probes();
     modes();
     truncation();
+    kinds_of_requests();
+    truncation_in_a_list();
     datatypes();
     bursts();
     nothing_to_wait_for();

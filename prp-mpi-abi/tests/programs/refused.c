@@ -58,6 +58,15 @@ static void requests(void) {
     REFUSED(MPI_Request_get_status_some(-1, all, &index, indices, status), MPI_ERR_COUNT);
     REFUSED(MPI_Startall(-1, all), MPI_ERR_COUNT);
     CHECK(flag == 7 && index == 7);
+    /* Named twice. */
+    MPI_Request twice[2];
+    MPI_Isend(&flag, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &twice[0]);
+    twice[1] = twice[0];
+    REFUSED(MPI_Waitall(2, twice, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
+    MPI_Irecv(&index, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &twice[0]);
+    twice[1] = twice[0];
+    MPI_Send(&flag, 1, MPI_INT, 0, 0, MPI_COMM_SELF);
+    REFUSED(MPI_Waitall(2, twice, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
 }
 
 static void communicators(void) {

@@ -210,6 +210,17 @@ impl Process {
         exchange.take(request)
     }
 
+    /// As [`Self::take_done`], of several.
+    pub fn take_each_done(
+        &self,
+        requests: impl Iterator<Item = Option<RequestId>>,
+    ) -> Vec<Option<Status>> {
+        let mut exchange = self.exchange();
+        exchange.end_bursts();
+        self.check(&mut exchange);
+        requests.map(|request| exchange.take(request?)).collect()
+    }
+
     /// Polls once, without waiting; a rank that polls and finds nothing lets others run.
     pub fn try_now<T>(&self, mut ready: impl FnMut(&mut Exchange) -> Option<T>) -> Option<T> {
         let mut exchange = self.exchange();

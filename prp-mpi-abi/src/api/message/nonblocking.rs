@@ -10,14 +10,15 @@ use crate::object::{Handle, REQUESTS, Req};
 use crate::sys::pointer::{Address, Ptr};
 
 /// Begins to send, as a request.
-pub(super) fn begin_send(part: &Part, mode: Mode) -> Result<Req, Failure> {
-    let begun = part.send_in_burst(mode)?;
-    Ok(active(begun, &part.of, part.detail(false), Ending::EMPTY))
+pub(super) fn begin_send(part: Part, mode: Mode) -> Result<Req, Failure> {
+    let (begun, detail) = (part.send_in_burst(mode)?, part.detail(false));
+    Ok(active(begun, part.of, detail, Ending::EMPTY))
 }
 
 /// Begins to receive, as a request.
-pub(super) fn begin_receive(part: &Part) -> Result<Req, Failure> {
-    Ok(active(part.receive()?, &part.of, part.detail(true), NOBODY))
+pub(super) fn begin_receive(part: Part) -> Result<Req, Failure> {
+    let (begun, detail) = (part.receive()?, part.detail(true));
+    Ok(active(begun, part.of, detail, NOBODY))
 }
 
 pub(crate) fn isend(
@@ -30,7 +31,7 @@ pub(crate) fn isend(
     request: Ptr<Handle>,
 ) -> Outcome {
     let part = part(buf, count, datatype, to, tag, comm, false)?;
-    request.put(REQUESTS.add(begin_send(&part, Mode::Standard)?));
+    request.put(REQUESTS.add(begin_send(part, Mode::Standard)?));
     Ok(())
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn issend(
     request: Ptr<Handle>,
 ) -> Outcome {
     let part = part(buf, count, datatype, to, tag, comm, false)?;
-    request.put(REQUESTS.add(begin_send(&part, Mode::Synchronous)?));
+    request.put(REQUESTS.add(begin_send(part, Mode::Synchronous)?));
     Ok(())
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn ibsend(
     request: Ptr<Handle>,
 ) -> Outcome {
     let part = part(buf, count, datatype, to, tag, comm, false)?;
-    request.put(REQUESTS.add(begin_send(&part, Mode::Buffered)?));
+    request.put(REQUESTS.add(begin_send(part, Mode::Buffered)?));
     Ok(())
 }
 
@@ -84,7 +85,7 @@ pub(crate) fn irecv(
     request: Ptr<Handle>,
 ) -> Outcome {
     let part = part(buf, count, datatype, from, tag, comm, true)?;
-    request.put(REQUESTS.add(begin_receive(&part)?));
+    request.put(REQUESTS.add(begin_receive(part)?));
     Ok(())
 }
 
@@ -104,7 +105,7 @@ pub(crate) fn isendrecv(
 ) -> Outcome {
     let out = part(sendbuf, sendcount, sendtype, to, sendtag, comm, false)?;
     let into = part(recvbuf, recvcount, recvtype, from, recvtag, comm, true)?;
-    let receive = begin_receive(&into)?;
+    let receive = begin_receive(into)?;
     out.send(Mode::Buffered)?;
     request.put(REQUESTS.add(receive));
     Ok(())
@@ -124,6 +125,6 @@ pub(crate) fn isendrecv_replace(
     let out = part(buf, count, datatype, to, sendtag, comm, false)?;
     let into = part(buf, count, datatype, from, recvtag, comm, true)?;
     out.send(Mode::Buffered)?;
-    request.put(REQUESTS.add(begin_receive(&into)?));
+    request.put(REQUESTS.add(begin_receive(into)?));
     Ok(())
 }

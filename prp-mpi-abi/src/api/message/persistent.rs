@@ -10,7 +10,7 @@ use crate::object::{Handle, REQUESTS, Req};
 use crate::sys::pointer::{Address, Ptr};
 
 fn send_init_with(part: Part, mode: Mode, request: Ptr<Handle>) {
-    let start = move || begin_send(&part, mode);
+    let start = move || begin_send(part.clone(), mode);
     request.put(REQUESTS.add(Req::Persistent(Arc::new(start), None)));
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn recv_init(
     request: Ptr<Handle>,
 ) -> Outcome {
     let part = part(buf, count, datatype, from, tag, comm, true)?;
-    let start = move || begin_receive(&part);
+    let start = move || begin_receive(part.clone());
     request.put(REQUESTS.add(Req::Persistent(Arc::new(start), None)));
     Ok(())
 }

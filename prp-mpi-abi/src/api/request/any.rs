@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 
 use super::{
-    active_among, all_are_inactive, complete, complete_some, element, handles_of, none_is_active,
-    poll, wait_until,
+    active_among, active_of, all_are_inactive, complete, complete_some, element, handles_of,
+    none_is_active, poll, wait_until,
 };
 use crate::api::UNDEFINED;
 use crate::api::error::Outcome;
@@ -21,7 +21,7 @@ pub(crate) fn waitany(
     if none_is_active(&handles, index, status)? {
         return Ok(());
     }
-    let done = wait_until(&handles, None, |done| done.contains(&true))?;
+    let done = wait_until(&active_of(&handles)?, None, |done| done.contains(&true))?;
     let first = done.iter().position(|d| *d).unwrap_or(0);
     index.put(first as c_int);
     complete(requests, first, status)?.map_or(Ok(()), Err)
@@ -62,7 +62,8 @@ fn some(
     for (place, &index) in which.iter().enumerate() {
         indices.set(place, index as c_int);
     }
-    complete_some(requests, &which, |i| element(statuses, i))
+    let chosen: Vec<Handle> = which.iter().map(|&index| handles[index]).collect();
+    complete_some(requests, &which, &active_of(&chosen)?, |i| element(statuses, i))
 }
 
 pub(crate) fn waitsome(
@@ -77,7 +78,7 @@ pub(crate) fn waitsome(
         outcount.put(UNDEFINED);
         return Ok(());
     }
-    let done = wait_until(&handles, None, |done| done.contains(&true))?;
+    let done = wait_until(&active_of(&handles)?, None, |done| done.contains(&true))?;
     some(requests, &handles, &done, outcount, indices, statuses)
 }
 
