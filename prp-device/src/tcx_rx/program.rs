@@ -23,9 +23,11 @@ const HEADERS: i32 = HEADER_LEN as i32;
 const DST_NODE: i16 = ETHERNET_LEN as i16 + 2;
 const DST_PORT: i16 = ETHERNET_LEN as i16 + 6;
 
-// On the stack: the length of the frame, and how many slots were filled before its own.
+// On the stack: the length of the frame, how many slots were filled before its own, and the node
+// and the port that it is for.
 const LENGTH: i16 = -8;
 const BEFORE: i16 = -16;
+const DESTINATION: i16 = -24;
 
 /// What fits two lines with a slot's first word.
 const SMALL: i32 = 2 * LINE_BYTES - WORD as i32;
@@ -88,15 +90,30 @@ impl ProgramText {
         asm.load(Word, R3, R6, skb::DATA_END);
         asm.set(R5, R2);
         asm.alu(Add, R5, HEADERS);
-        asm.jump_if(Gt, R5, R3, up);
-        asm.load(Half, R3, R2, DST_NODE);
-        asm.jump_if(Ne, R3, i32::from(node.number().to_be()), up);
+        let (pieces, known) = (asm.label(), asm.label());
+        asm.jump_if(Gt, R5, R3, pieces);
+        asm.load(Half, R4, R2, DST_NODE);
+        asm.load(Half, R3, R2, DST_PORT);
+        asm.jump(known);
+        // The kernel keeps a frame of several pages in pieces, with the Ethernet header alone in
+        // the first.
+        asm.bind(pieces);
+        asm.set(R1, R6);
+        asm.set(R2, i32::from(DST_NODE));
+        asm.set(R3, R10);
+        asm.alu(Add, R3, i32::from(DESTINATION));
+        asm.set(R4, i32::from(DST_PORT - DST_NODE) + 2);
+        asm.call(skb::LOAD_BYTES);
+        asm.jump_if(Ne, R0, 0, up);
+        asm.load(Half, R4, R10, DESTINATION);
+        asm.load(Half, R3, R10, DESTINATION + DST_PORT - DST_NODE);
+        asm.bind(known);
+        asm.jump_if(Ne, R4, i32::from(node.number().to_be()), up);
     }
 
-    /// Goes on only with a frame for a port of ours. R2 is where the frame begins.
+    /// Goes on only with a frame for a port of ours: R3, as the frame has it.
     fn port(&mut self) {
         let Self { asm, up, .. } = self;
-        asm.load(Half, R3, R2, DST_PORT);
         asm.network_order(R3);
         // The word of 64 ports.
         asm.set(R2, R3);
@@ -111,8 +128,9 @@ impl ProgramText {
         asm.jump_if(Eq, R2, 0, *up);
     }
 
-    /// Finds a free slot, R8. Where there is none the tcx receive path is closed until the reader
-    /// has caught up, so that frames stay in order.
+    /// Finds a free slot, R8. Where there is none, or other processors take one after another, the
+    /// tcx receive path is closed until the reader has caught up: frames that go to the socket
+    /// while others go here would lose their order.
     fn slot(&mut self) {
         let Self { asm, layout, up } = self;
         let (full, found) = (asm.label(), asm.label());
@@ -132,7 +150,6 @@ impl ProgramText {
             asm.compare_exchange(R9, FILLED, R2);
             asm.jump_if(Eq, R0, R7, found);
         }
-        asm.jump(*up);
         asm.bind(full);
         asm.set(R2, 0);
         asm.store(Double, R9, ENABLED, R2);
@@ -209,6 +226,9 @@ impl ProgramText {
         asm.set(R0, skb::DROP);
         asm.exit();
         asm.bind(spoilt);
+        // As where there is no slot.
+        asm.set(R2, 0);
+        asm.store(Double, R9, ENABLED, R2);
         asm.exchange(R8, 0, R7);
     }
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use prp_device::KernelDevice;
-use prp_tests::seed;
+use prp_tests::{seed, wait};
 
-use crate::link::{BATCH, FLOW, Link, SERVICE_INTERVAL, SLOTS, WITHIN, number};
+use crate::link::{BATCH, End, FLOW, Link, Restore, SERVICE_INTERVAL, SLOTS, WITHIN, number};
 
 pub(crate) fn flow__comes_by_tcx_rx_whole_and_in_order() {
     let mut link = Link::new();
@@ -59,6 +59,38 @@ pub(crate) fn frames__stay_in_order_however_it_is_armed() {
     link.receive_all();
     let (count, sent) = (link.to.take_tcx_rx(), u64::from(link.sent - first));
     assert!(count > sent / 10 && count < sent - sent / 10, "{count} of {sent}: by both");
+}
+
+/// The kernel keeps frames of several pages in pieces, the first of which has no more than the
+/// Ethernet header.
+pub(crate) fn frames__of_several_pages_come_by_tcx_rx_too() {
+    let ends = [1, 2].map(End::of);
+    let resize = |mtu: u32| {
+        let ends = ends.clone();
+        move || ends.iter().for_each(|end| end.run("ip", &format!("link set DEV mtu {mtu}")))
+    };
+    let _restore = Restore(Box::new(resize(1500)));
+    resize(65_535)();
+    let mut link = Link::open();
+    let lengths = [100, 2_000, 4_096, 9_014, 20_000, 65_000, 65_549];
+    let frames = lengths.map(|len| {
+        let mut frame = link.from.frame(0);
+        frame.resize(len, len as u8);
+        frame
+    });
+    link.to.take_tcx_rx();
+    link.enable();
+    let mut received = Vec::new();
+    for frame in &frames {
+        link.from.send(std::slice::from_ref(frame));
+        wait::until("a frame", || {
+            let mut take = |f: &[u8]| received.push(f.to_vec());
+            let taken = link.to.receive_frames(1, &mut take).expect("they can be had");
+            (taken.frames > 0).then_some(())
+        });
+    }
+    assert!(received == frames, "in order, and whole");
+    assert_eq!(link.to.take_tcx_rx(), frames.len() as u64);
 }
 
 /// The polling threads have received nothing since they enabled it.

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         fast_paths::flow__comes_by_tcx_rx_whole_and_in_order,
         fast_paths::frames__stay_in_order_however_it_is_armed,
         fast_paths::frames__that_waited_at_an_enabled_tcx_rx_come_before_later_ones,
+        fast_paths::frames__of_several_pages_come_by_tcx_rx_too,
         fast_paths::slots__that_are_full_close_it_until_they_are_empty,
         fast_paths::flow__ends_and_frames_come_to_the_socket_again,
         others::frames__that_are_not_ours_go_to_the_sockets,
