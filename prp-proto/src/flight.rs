@@ -251,15 +251,6 @@ impl Flight {
         Some(cost)
     }
 
-    /// Puts the only segment in flight up for sending again, if it has `most` bytes at most: a
-    /// tail-loss probe. Whether there is such a one.
-    pub(crate) fn probe_tail(&mut self, most: u16) -> bool {
-        let tail = self.segments.iter().rev().find(|s| s.fate == Fate::InFlight);
-        let is_brief = |s: &&Segment| s.len <= most && s.cost() == self.cost;
-        let Some(order) = tail.filter(is_brief).map(|s| s.order) else { return false };
-        self.mark_lost_if(|s| s.order == order).is_some()
-    }
-
     /// Takes every segment in flight for lost that `is_lost` says is; how many, and the earliest
     /// transmission among them.
     pub(crate) fn mark_lost_if(

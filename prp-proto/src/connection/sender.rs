@@ -21,9 +21,8 @@ use crate::wire::CLASSIC_MSS;
 /// late by tens of microseconds, and by a time slice now and then.
 const MADE_UP_FOR: Duration = Duration::from_millis(1);
 
-/// Bytes of a segment that costs hardly more than a probe, which is a frame of the least size: it
-/// is repeated itself, and is there a round trip sooner if it was lost.
-const SMALL_SEGMENT: u16 = 128;
+/// Bytes of the largest segment that passes wherever probes do, whatever the path's MTU.
+const FITS_ANY_PATH: u16 = 128;
 
 /// Answers to probes, without any news between them, that tell an MTU on the path from losses:
 /// where 90 % of frames are lost, and those of all sizes alike, a segment gets through before.
@@ -230,11 +229,10 @@ impl Sender {
         self.flight.is_empty() && !self.buf.has_unsent()
     }
 
-    /// Has a segment go out again, past the congestion window, in place of a probe: what is known
-    /// to be lost and waits for the window, or else the only one in flight if it is brief: a
-    /// message. Whether there is such a one.
+    /// Has a segment that is known to be lost and waits for the congestion window go out past it,
+    /// in place of a probe. Whether there is such a one.
     pub(super) fn repeats_as_question(&mut self) -> bool {
-        let repeats = self.flight.has_lost() || self.flight.probe_tail(SMALL_SEGMENT);
+        let repeats = self.flight.has_lost();
         self.allow_one |= repeats;
         repeats
     }
@@ -310,7 +308,7 @@ impl Sender {
     /// Bytes of the oldest segment, if probes do get through to the peer, and it does not.
     pub(super) fn stuck_segment(&self) -> Option<u16> {
         let oldest = self.flight.get(self.flight.base())?;
-        (self.unhelpful_answers >= UNHELPFUL_ANSWERS && oldest.len > SMALL_SEGMENT)
+        (self.unhelpful_answers >= UNHELPFUL_ANSWERS && oldest.len > FITS_ANY_PATH)
             .then_some(oldest.len)
     }
 

@@ -51,8 +51,7 @@ fn probe__of_a_process_that_has_ended_is_answered_by_a_reset() {
     assert!((idle..idle + MS).contains(&pair.time.since(begun)), "{:?}", pair.time);
 }
 
-/// A process that writes hears of it with the first probe, be what it has written so brief that it
-/// is repeated first (PRP-LOSS-3).
+/// A process that writes hears of it with the first probe (PRP-LOSS-3).
 #[test]
 fn segment__for_a_process_that_has_ended_is_followed_by_a_probe() {
     let mut pair = Pair::default();
