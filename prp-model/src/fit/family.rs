@@ -11,27 +11,49 @@ use crate::point::{hyperbola, packets};
 /// The place of a router's delay, of models whose papers have none.
 pub(crate) const HOPS: usize = 4;
 
-/// A model to fit.
-#[derive(Copy, Clone, Debug, Eq, PartialEq, Hash)]
-pub enum Model {
+/// Declares the models, each with its name on a command line.
+macro_rules! models {
+    ($($(#[$doc:meta])* $model:ident = $name:literal,)*) => {
+        /// A model to fit.
+        #[derive(Copy, Clone, Debug, Eq, PartialEq, Hash)]
+        pub enum Model {
+            $($(#[$doc])* $model,)*
+        }
+
+        impl Model {
+            /// All of them.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$model),*];
+
+            /// The name on a command line.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$model => $name,)*
+                }
+            }
+        }
+    };
+}
+
+models! {
     /// [`Linear`](crate::point::Linear).
-    Linear,
+    Linear = "linear",
     /// [`TwoPiece`](crate::point::TwoPiece).
-    Prp,
+    Prp = "prp",
     /// [`Packet`](crate::point::Packet).
-    Packet,
+    Packet = "packet",
     /// [`Hyperbolic`](crate::point::Hyperbolic).
-    Hyperbolic,
+    Hyperbolic = "hyperbolic",
     /// [`LogP`](crate::point::LogP).
-    LogP,
+    LogP = "logp",
     /// [`LogGp`](crate::point::LogGp).
-    LogGp,
+    LogGp = "loggp",
     /// A workstation and a network as hyperbolic blocks, from pairs that send at the same time
     /// ([`Cluster`](crate::graph::Cluster)).
-    Blocks,
+    Blocks = "blocks",
     /// Patterns of messages among processes that share processors ([`Played`](super::Played),
     /// [`Graph::on`](crate::graph::Graph::on)).
-    Shared,
+    Shared = "shared",
 }
 
 /// How a model's parameters are found.
@@ -46,33 +68,6 @@ pub(crate) enum Form {
 }
 
 impl Model {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Linear,
-        Self::Prp,
-        Self::Packet,
-        Self::Hyperbolic,
-        Self::LogP,
-        Self::LogGp,
-        Self::Blocks,
-        Self::Shared,
-    ];
-
-    /// The name on a command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Prp => "prp",
-            Self::Packet => "packet",
-            Self::Hyperbolic => "hyperbolic",
-            Self::LogP => "logp",
-            Self::LogGp => "loggp",
-            Self::Blocks => "blocks",
-            Self::Shared => "shared",
-        }
-    }
-
     /// The formula, as text.
     #[must_use]
     pub const fn formula(self) -> &'static str {
@@ -139,7 +134,7 @@ impl Model {
                 hyperbola(fixed, byte * at.size.number()) + routers(theta, at)
             }
             Self::Shared => shared::value(theta, at),
-            _ => {
+            Self::Linear | Self::Prp | Self::Packet | Self::LogP | Self::LogGp => {
                 let linear = self.linear(theta, at);
                 linear.iter().zip(theta).map(|(feature, t)| feature * t).sum()
             }
@@ -168,7 +163,7 @@ impl Model {
                 gradient[3] = if x < theta[3] { theta[2] } else { 0.0 };
                 gradient
             }
-            _ => self.linear(theta, at),
+            Self::Linear | Self::Packet | Self::LogP | Self::LogGp => self.linear(theta, at),
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn identified(model: Model, design: &Design, columns: &[Vector]) -> I
     let takes_up: &[usize] = match model {
         Model::Linear => &[2],
         Model::LogP | Model::LogGp => &[1, 2],
-        _ => &[],
+        Model::Prp | Model::Packet | Model::Hyperbolic | Model::Blocks | Model::Shared => &[],
     };
     for at in takes_up {
         let mut others = mask;

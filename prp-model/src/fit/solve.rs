@@ -77,9 +77,10 @@ impl Solver {
         mask[at] = false;
         let theta = self.linear(sums, &theta, &mask);
         // A network that costs less the more is sent is none, and steps down are no packets.
-        let is_sound = match self.model {
-            Model::Packet => theta[0] >= 0.0 && theta[1] >= 0.0,
-            _ => theta[2] >= 0.0,
+        let is_sound = match self.shapes {
+            Shapes::Packets(_) => theta[0] >= 0.0 && theta[1] >= 0.0,
+            Shapes::Breaks(_) => theta[2] >= 0.0,
+            Shapes::None => true,
         };
         is_sound.then(|| (theta, self.cost(sums, &theta)))
     }

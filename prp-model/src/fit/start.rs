@@ -33,6 +33,11 @@ pub(crate) fn start(model: Model, design: &Design) -> Vector {
             vector([own, byte, slope, byte_most / high])
         }
         Model::Shared => shared::start(design, &medians),
-        _ => vector([fixed, byte]),
+        Model::Linear
+        | Model::Prp
+        | Model::Packet
+        | Model::Hyperbolic
+        | Model::LogP
+        | Model::LogGp => vector([fixed, byte]),
     }
 }

@@ -7,11 +7,12 @@ mod pattern;
 use std::path::PathBuf;
 
 use clap::Args;
+use prp_model::fit::Model;
 use prp_model::rounds::median;
 
 pub(super) use collectives::kind;
 
-use super::fitting::{Name, Resampling};
+use super::fitting::{Resampling, named_model};
 use super::input::MeasurementArgs;
 use crate::argument::input_file;
 use crate::exit::Failure;
@@ -33,8 +34,8 @@ pub(crate) struct CompareArgs {
     input: MeasurementArgs,
 
     /// Only these models; may be given several times
-    #[arg(long, value_enum, value_name = "MODEL")]
-    model: Vec<Name>,
+    #[arg(long, value_parser = named_model(), value_name = "MODEL")]
+    model: Vec<Model>,
 
     /// Compare with what this graph predicts for all of its messages together
     #[arg(long, value_name = "GRAPH.toml", conflicts_with = "model", value_parser = input_file())]

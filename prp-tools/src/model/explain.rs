@@ -4,11 +4,11 @@ mod advice;
 mod terms;
 
 use clap::Args;
-use prp_model::fit::{Fit, Setting};
+use prp_model::fit::{Fit, Model, Setting};
 use prp_model::unit::with_prefix;
 use serde_json::json;
 
-use super::fitting::{Name, Resampling, fitted, ranked, setting};
+use super::fitting::{Resampling, fitted, named_model, ranked, setting};
 use super::input::MeasurementArgs;
 use super::{blind_spots, output};
 use crate::argument::any;
@@ -33,8 +33,8 @@ pub(crate) struct ExplainArgs {
     over: u32,
 
     /// The model; without it the one with the least AIC
-    #[arg(long, value_enum, value_name = "MODEL")]
-    model: Option<Name>,
+    #[arg(long, value_parser = named_model(), value_name = "MODEL")]
+    model: Option<Model>,
 
     #[command(flatten)]
     resampling: Resampling,
@@ -48,7 +48,7 @@ pub(crate) struct ExplainArgs {
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let samples = args.input.samples()?;
     let fit = match args.model {
-        Some(name) => fitted(name.into(), &samples, args.resampling)?,
+        Some(model) => fitted(model, &samples, args.resampling)?,
         None => ranked(&samples, args.resampling)?.swap_remove(0),
     };
     let at = setting(&fit, args.size, args.over)?;

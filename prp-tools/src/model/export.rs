@@ -2,8 +2,9 @@
 
 use clap::Args;
 use prp_model::export::{latex, loggopsim, python, simgrid};
+use prp_model::fit::Model;
 
-use super::fitting::{Name, Resampling, fitted, ranked};
+use super::fitting::{Resampling, fitted, named_model, ranked};
 use super::input::MeasurementArgs;
 use super::{blind_spots, output};
 use crate::argument::number;
@@ -20,8 +21,8 @@ pub(crate) struct ExportArgs {
     input: MeasurementArgs,
 
     /// The model; without it the one with the least AIC
-    #[arg(long, value_enum, value_name = "MODEL")]
-    model: Option<Name>,
+    #[arg(long, value_parser = named_model(), value_name = "MODEL")]
+    model: Option<Model>,
 
     #[command(flatten)]
     resampling: Resampling,
@@ -60,7 +61,7 @@ struct Form {
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let samples = args.input.samples()?;
     let fit = match args.model {
-        Some(name) => fitted(name.into(), &samples, args.resampling)?,
+        Some(model) => fitted(model, &samples, args.resampling)?,
         None => ranked(&samples, args.resampling)?.swap_remove(0),
     };
     let text = match args.form {

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use prp_model::fit::{Fit, Sample, breaks};
+use prp_model::fit::{Fit, Model, Sample, breaks};
 use serde_json::json;
 
-use super::fitting::{Name, Resampling, fitted, ranked};
+use super::fitting::{Resampling, fitted, named_model, ranked};
 use super::input::MeasurementArgs;
 use super::{answer, output, plot};
 use crate::argument::named_file;
@@ -28,8 +28,8 @@ pub(crate) struct FitArgs {
     input: MeasurementArgs,
 
     /// The model
-    #[arg(long, value_enum, value_name = "MODEL")]
-    model: Option<Name>,
+    #[arg(long, value_parser = named_model(), value_name = "MODEL")]
+    model: Option<Model>,
 
     #[command(flatten)]
     resampling: Resampling,
@@ -46,8 +46,8 @@ pub(crate) struct FitArgs {
 /// Runs `prp model fit`.
 pub(super) fn run(args: &FitArgs) -> Result<(), Failure> {
     let samples = args.input.samples()?;
-    let Some(name) = args.model else { return best(args, &samples) };
-    let fit = fitted(name.into(), &samples, args.resampling)?;
+    let Some(model) = args.model else { return best(args, &samples) };
+    let fit = fitted(model, &samples, args.resampling)?;
     let simpler = fit.model.simpler();
     let simpler = simpler.and_then(|model| fitted(model, &samples, args.resampling).ok());
     let breaks = breaks(&samples, args.resampling.into());

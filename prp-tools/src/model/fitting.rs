@@ -1,45 +1,35 @@
 //! What commands that fit have in common.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use prp_model::fit::{Fit, Model, Options, Sample, Setting, fit};
 use prp_model::unit::{Bytes, Hops};
 
 use crate::argument::any;
 use crate::exit::{Code, Failure};
 
-/// A model's name.
-#[derive(Copy, Clone, Debug, Eq, PartialEq, ValueEnum)]
-pub(super) enum Name {
-    /// alpha + beta n + gamma h
-    Linear,
-    /// PRP's two pieces that meet at the smallest frame
-    Prp,
-    /// a for each packet and m for each byte
-    Packet,
-    /// a^2/(a + b x) + b x
-    Hyperbolic,
-    /// Latency, overhead and gap of messages of one size
-    Logp,
-    /// LogP with a gap for each byte
-    Loggp,
-    /// Workstation and network as hyperbolic blocks, from pairs that send at the same time
-    Blocks,
-    /// Patterns of processes that share processors
-    Shared,
+/// Reads a model's name.
+pub(super) fn named_model() -> impl TypedValueParser<Value = Model> {
+    let names = Model::ALL.map(|model| PossibleValue::new(model.name()).help(about(model)));
+    PossibleValuesParser::new(names).try_map(|name| {
+        let model = Model::ALL.into_iter().find(|model| model.name() == name);
+        model.ok_or("expected a model")
+    })
 }
 
-impl From<Name> for Model {
-    fn from(name: Name) -> Self {
-        match name {
-            Name::Linear => Self::Linear,
-            Name::Prp => Self::Prp,
-            Name::Packet => Self::Packet,
-            Name::Hyperbolic => Self::Hyperbolic,
-            Name::Logp => Self::LogP,
-            Name::Loggp => Self::LogGp,
-            Name::Blocks => Self::Blocks,
-            Name::Shared => Self::Shared,
+/// What the help text says of a model.
+const fn about(model: Model) -> &'static str {
+    match model {
+        Model::Linear => "alpha + beta n + gamma h",
+        Model::Prp => "PRP's two pieces that meet at the smallest frame",
+        Model::Packet => "a for each packet and m for each byte",
+        Model::Hyperbolic => "a^2/(a + b x) + b x",
+        Model::LogP => "Latency, overhead and gap of messages of one size",
+        Model::LogGp => "LogP with a gap for each byte",
+        Model::Blocks => {
+            "Workstation and network as hyperbolic blocks, from pairs that send at the same time"
         }
+        Model::Shared => "Patterns of processes that share processors",
     }
 }
 
@@ -99,7 +89,10 @@ pub(super) fn suited(samples: &[Sample]) -> Vec<Model> {
     if samples.iter().any(|sample| sample.pairs > 1) {
         return vec![Model::Blocks];
     }
-    let is_suited = |model: &Model| !matches!(model, Model::Blocks | Model::LogP | Model::Shared);
+    let is_suited = |model: &Model| match model {
+        Model::Linear | Model::Prp | Model::Packet | Model::Hyperbolic | Model::LogGp => true,
+        Model::LogP | Model::Blocks | Model::Shared => false,
+    };
     Model::ALL.into_iter().filter(is_suited).collect()
 }
 

@@ -8,7 +8,7 @@ use prp_model::graph::{Block, PatternKind, Reduced, Shared};
 use prp_model::unit::{Bytes, with_prefix};
 use serde_json::{Map, Value, json};
 
-use super::fitting::{Name, Resampling, fitted, ranked, setting};
+use super::fitting::{Resampling, fitted, named_model, ranked, setting};
 use super::input::MeasurementArgs;
 use super::{blind_spots, compare, output, reduce};
 use crate::argument::{any, number};
@@ -46,8 +46,8 @@ pub(crate) struct PredictArgs {
     processes: Option<u32>,
 
     /// The model, for a fit; without it the one with the least AIC
-    #[arg(long, value_enum, value_name = "MODEL")]
-    model: Option<Name>,
+    #[arg(long, value_parser = named_model(), value_name = "MODEL")]
+    model: Option<Model>,
 
     #[command(flatten)]
     resampling: Resampling,
@@ -119,7 +119,7 @@ fn by_graph(args: &PredictArgs, path: &Path) -> Result<(), Failure> {
 fn by_fit(args: &PredictArgs) -> Result<(), Failure> {
     let samples = args.input.samples()?;
     let fit = match args.model {
-        Some(name) => fitted(name.into(), &samples, args.resampling)?,
+        Some(model) => fitted(model, &samples, args.resampling)?,
         None => ranked(&samples, args.resampling)?.swap_remove(0),
     };
     let (low, high) = fit.sizes();

@@ -57,7 +57,12 @@ impl Shapes {
         match model {
             Model::Packet => Self::Packets(packet_sizes(settings)),
             Model::Prp => Self::Breaks(knots(settings)),
-            _ => Self::None,
+            Model::Linear
+            | Model::Hyperbolic
+            | Model::LogP
+            | Model::LogGp
+            | Model::Blocks
+            | Model::Shared => Self::None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Models fitted to one half of the sizes, which predict the other half.
 
-use prp_model::fit::{Fit, Model, Sample, Setting, fit};
+use prp_model::fit::{Fit, Sample, Setting, fit};
 use serde_json::json;
 
 use super::{CompareArgs, summary};
@@ -21,8 +21,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
     if kept.is_empty() {
         return Err(Failure::new(Code::Failed, "one size alone predicts no other: measure more"));
     }
-    let named: Vec<Model> = args.model.iter().map(|name| (*name).into()).collect();
-    let models = if named.is_empty() { suited(&samples) } else { named };
+    let models = if args.model.is_empty() { suited(&samples) } else { args.model.clone() };
     let (mut all, mut lines) = (Vec::new(), Vec::new());
     for model in models {
         match fit(model, &shown, args.resampling.into()) {
