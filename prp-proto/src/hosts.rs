@@ -260,16 +260,29 @@ impl Hosts {
 
     /// Heap bytes held: capacities times element sizes, without the allocator's own overhead.
     pub fn heap_size(&self) -> usize {
-        self.stored_entries.capacity() * size_of::<StoredEntry>()
-            + self.entry_of.capacity() * size_of::<u16>()
-            + self.hops.capacity() * size_of::<StoredHop>()
-            + self.devices.capacity() * size_of::<String>()
-            + self.devices.iter().map(String::capacity).sum::<usize>()
-            + self.tags.capacity() * size_of::<Tag>()
-            + self.udp_peers.capacity() * size_of::<IpAddr>()
-            + self.unix_folder.capacity()
-            + self.keys.capacity() * size_of::<(u32, NodeKey)>()
-            + self.names.heap_size()
+        let Self {
+            ethertype: _,
+            self_node: _,
+            stored_entries,
+            entry_of,
+            hops,
+            devices,
+            tags,
+            udp_peers,
+            unix_folder,
+            keys,
+            names,
+        } = self;
+        stored_entries.capacity() * size_of::<StoredEntry>()
+            + entry_of.capacity() * size_of::<u16>()
+            + hops.capacity() * size_of::<StoredHop>()
+            + devices.capacity() * size_of::<String>()
+            + devices.iter().map(String::capacity).sum::<usize>()
+            + tags.capacity() * size_of::<Tag>()
+            + udp_peers.capacity() * size_of::<IpAddr>()
+            + unix_folder.capacity()
+            + keys.capacity() * size_of::<(u32, NodeKey)>()
+            + names.heap_size()
     }
 
     pub(crate) fn stored_entries(&self) -> &[StoredEntry] {
@@ -327,10 +340,24 @@ pub fn is_local_name(name: &str) -> bool {
 
 impl PartialEq for Hosts {
     fn eq(&self, other: &Self) -> bool {
-        self.ethertype == other.ethertype
-            && self.self_node == other.self_node
+        // The others are what entries are made of.
+        let Self {
+            ethertype,
+            self_node,
+            stored_entries: _,
+            entry_of: _,
+            hops: _,
+            devices: _,
+            tags,
+            udp_peers: _,
+            unix_folder: _,
+            keys: _,
+            names: _,
+        } = self;
+        *ethertype == other.ethertype
+            && *self_node == other.self_node
             && self.entries().eq(other.entries())
-            && self.tags == other.tags
+            && *tags == other.tags
     }
 }
 

@@ -161,8 +161,10 @@ impl<'a> Entry<'a> {
 
 impl PartialEq for Entry<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.node() == other.node()
-            && self.mtu() == other.mtu()
+        // Where the entry's hops and names begin, and its line, is not what it says.
+        let StoredEntry { node, mtu, line: _, hops: _, names: _ } = *self.stored();
+        node == other.stored().node
+            && mtu == other.stored().mtu
             && self.hops().eq(other.hops())
             && self.names().eq(other.names())
             && self.keys().eq(other.keys())

@@ -154,6 +154,18 @@ pub(super) fn name(word: &str) -> Result<&str, HostsErrorKind> {
     }
 }
 
+/// Fills the place of an option that a line has once.
+pub(super) fn once<T>(
+    place: &mut Option<T>,
+    read: Result<T, HostsErrorKind>,
+) -> Result<(), HostsErrorKind> {
+    if place.is_some() {
+        return Err(HostsErrorKind::OptionAgain);
+    }
+    *place = Some(read?);
+    Ok(())
+}
+
 /// Digits only: `u16::from_str` alone would take a leading plus sign.
 fn decimal(word: &str) -> Option<u16> {
     if word.bytes().all(|b| b.is_ascii_digit()) { word.parse().ok() } else { None }

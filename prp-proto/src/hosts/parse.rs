@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use super::error::{FoundText, HostsError, HostsErrorKind, HostsErrors};
 use super::graph::{Step, Visit, walk};
 use super::lexer::{Word, Words, column, lines};
-use super::tag::segment_name;
+use super::tag::{TagFields, segment_name};
 use super::{Hosts, MAX_FILE, MAX_HOPS, StoredHop, StoredTarget, Tag, fields};
 use crate::addr::{NodeId, UDP_PORTS, UdpPeer};
 use crate::key::{MAX_NODE_KEYS, NodeKey};
@@ -213,21 +213,13 @@ impl Parser {
 
     /// `[vlan=N] [priority=N]` in any order, and the last word of it (SPEC PRP-HOSTS-17).
     fn tag<'a>(&mut self, words: &mut Words<'a>) -> Result<(Tag, Option<Word<'a>>), LineRejected> {
-        let (mut vlan, mut priority, mut last) = (None, None, None);
-        while let Some((key @ ("vlan" | "priority"), value)) = words.peek().text.split_once('=') {
+        let (mut fields, mut last) = (TagFields::default(), None);
+        while let Some(read) = fields.read(words.peek().text) {
             let word = words.next();
             last = Some(word);
-            let is_again = if key == "vlan" { vlan.is_some() } else { priority.is_some() };
-            let read = if is_again {
-                Err(HostsErrorKind::OptionAgain)
-            } else if key == "vlan" {
-                fields::vlan(value).map(|value| vlan = Some(value))
-            } else {
-                fields::priority(value).map(|value| priority = Some(value))
-            };
             self.check(words, word, read)?;
         }
-        Ok((Tag::new(vlan.unwrap_or_default(), priority.unwrap_or_default()), last))
+        Ok((fields.tag(), last))
     }
 
     /// The number of `device` with the VLAN of `tag`, which is new or known; with one priority.
@@ -287,10 +279,9 @@ impl Parser {
                 break;
             }
             let read = match word.text.split_once('=') {
-                Some(("mtu", _)) if mtu.is_some() => Err(HostsErrorKind::OptionAgain),
-                Some(("mtu", value)) => fields::mtu(value).map(|value| mtu = Some(value)),
+                Some(("mtu", value)) => fields::once(&mut mtu, fields::mtu(value)),
                 Some(("key", value)) => self.key(value, keys.len()).map(|key| keys.push(key)),
-                Some(("vlan" | "priority", _)) => Err(HostsErrorKind::LateTag),
+                Some(_) if TagFields::has(word.text) => Err(HostsErrorKind::LateTag),
                 Some(_) => Err(HostsErrorKind::OptionName),
                 None => fields::name(word.text).and_then(|name| self.name(entry, name)),
             };

@@ -5,6 +5,9 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
+use super::error::HostsErrorKind;
+use super::fields::{self, once};
+
 /// The EtherType in front of a tag (IEEE 802.1Q).
 const TAG_TYPE: u16 = 0x8100;
 /// The bits of a tag that say the VLAN.
@@ -62,6 +65,35 @@ impl fmt::Display for Tag {
             write!(f, " priority={}", self.priority)?;
         }
         Ok(())
+    }
+}
+
+/// What the words behind a device say of its tag.
+#[derive(Default)]
+pub(super) struct TagFields {
+    vlan: Option<u16>,
+    priority: Option<u8>,
+}
+
+impl TagFields {
+    /// Reads a word, if it is one of them.
+    pub(super) fn read(&mut self, word: &str) -> Option<Result<(), HostsErrorKind>> {
+        match word.split_once('=')? {
+            ("vlan", value) => Some(once(&mut self.vlan, fields::vlan(value))),
+            ("priority", value) => Some(once(&mut self.priority, fields::priority(value))),
+            _ => None,
+        }
+    }
+
+    /// Whether a word is one of them, right or wrong.
+    pub(super) fn has(word: &str) -> bool {
+        Self::default().read(word).is_some()
+    }
+
+    /// The tag.
+    pub(super) fn tag(self) -> Tag {
+        let Self { vlan, priority } = self;
+        Tag::new(vlan.unwrap_or_default(), priority.unwrap_or_default())
     }
 }
 
