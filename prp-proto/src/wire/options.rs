@@ -126,14 +126,15 @@ impl Offer {
 
     /// The block's bytes.
     pub fn emit(&self) -> [u8; Self::LEN] {
+        let Self { id, echo, reliability, crc, mss, window } = *self;
         let mut out = [0; Self::LEN];
         out[0] = VERSION;
-        out[1] = self.reliability.0;
-        out[2] = if self.crc { Self::CRC_WISH } else { 0 };
-        out[4..8].copy_from_slice(&self.id.to_be_bytes());
-        out[8..12].copy_from_slice(&self.echo.to_be_bytes());
-        out[12..14].copy_from_slice(&self.mss.to_be_bytes());
-        out[16..].copy_from_slice(&self.window.to_be_bytes());
+        out[1] = reliability.0;
+        out[2] = if crc { Self::CRC_WISH } else { 0 };
+        out[4..8].copy_from_slice(&id.to_be_bytes());
+        out[8..12].copy_from_slice(&echo.to_be_bytes());
+        out[12..14].copy_from_slice(&mss.to_be_bytes());
+        out[16..].copy_from_slice(&window.to_be_bytes());
         out
     }
 

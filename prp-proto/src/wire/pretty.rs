@@ -138,11 +138,12 @@ fn between_nodes(f: &mut fmt::Formatter<'_>, payload: &[u8]) -> fmt::Result {
 }
 
 fn offer(f: &mut fmt::Formatter<'_>, o: &Offer) -> fmt::Result {
-    write!(f, " | id {:08x} echo {:08x} mss {} window {}", o.id, o.echo, o.mss, o.window)?;
-    for r in Reliability::STRONGEST_FIRST.into_iter().filter(|r| o.reliability.contains(*r)) {
+    let Offer { id, echo, reliability, crc, mss, window } = o;
+    write!(f, " | id {id:08x} echo {echo:08x} mss {mss} window {window}")?;
+    for r in Reliability::STRONGEST_FIRST.into_iter().filter(|r| reliability.contains(*r)) {
         write!(f, " {r}")?;
     }
-    if o.crc { f.write_str(" crc") } else { Ok(()) }
+    if *crc { f.write_str(" crc") } else { Ok(()) }
 }
 
 fn control(f: &mut fmt::Formatter<'_>, c: &Control) -> fmt::Result {
