@@ -58,7 +58,7 @@ impl Listener {
     pub(crate) fn set(&self, name: i32, value: i64) -> io::Result<()> {
         let mut settings = self.settings.lock();
         let mut changed = *settings;
-        if !Self::has(name) || !changed.set(name, value)? {
+        if !StreamSettings::applies(name) || !changed.set(name, value)? {
             return Err(option::unknown(name, "not of a listener that is there already"));
         }
         if name == names::PRP_OPT_TTL
@@ -75,23 +75,13 @@ impl Listener {
         if name == names::PRP_OPT_TTL {
             return Ok(self.listener.ttl()?.into());
         }
-        let value = Self::has(name).then(|| self.settings.lock().value(name)).flatten();
+        let has = StreamSettings::applies(name);
+        let value = has.then(|| self.settings.lock().value(name)).flatten();
         value.ok_or_else(|| option::unknown(name, "not of a listener"))
     }
 
     /// The descriptor that shows whether a connection waits.
     pub(crate) fn fd(&self) -> io::Result<RawFd> {
         Ok(self.listener.readiness()?.as_raw_fd())
-    }
-
-    const fn has(name: i32) -> bool {
-        matches!(
-            name,
-            names::PRP_OPT_NONBLOCKING
-                | names::PRP_OPT_READ_TIMEOUT
-                | names::PRP_OPT_WRITE_TIMEOUT
-                | names::PRP_OPT_LINGER
-                | names::PRP_OPT_TTL
-        )
     }
 }

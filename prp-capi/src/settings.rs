@@ -110,11 +110,37 @@ impl StreamSettings {
 
     /// Gives a stream that was just made what its builder could not.
     pub(crate) fn apply(&self, stream: &PrpStream) -> io::Result<()> {
-        stream.set_nonblocking(self.nonblocking)?;
-        stream.set_read_timeout(self.read_timeout)?;
-        stream.set_write_timeout(self.write_timeout)?;
-        stream.set_linger(self.linger)?;
-        self.ttl.map_or(Ok(()), |ttl| stream.set_ttl(ttl))
+        let Self {
+            nonblocking,
+            read_timeout,
+            write_timeout,
+            ttl,
+            linger,
+            // Builders have these.
+            user_timeout: _,
+            keepalive: _,
+            has_keepalive: _,
+            // No stream has it: it is this library's.
+            max_message: _,
+        } = *self;
+        stream.set_nonblocking(nonblocking)?;
+        stream.set_read_timeout(read_timeout)?;
+        stream.set_write_timeout(write_timeout)?;
+        stream.set_linger(linger)?;
+        ttl.map_or(Ok(()), |ttl| stream.set_ttl(ttl))
+    }
+
+    /// Whether it is [`Self::apply`] that gives a stream what the option `name` says: then a
+    /// listener has it for the streams that it accepts.
+    pub(crate) const fn applies(name: i32) -> bool {
+        matches!(
+            name,
+            names::PRP_OPT_NONBLOCKING
+                | names::PRP_OPT_READ_TIMEOUT
+                | names::PRP_OPT_WRITE_TIMEOUT
+                | names::PRP_OPT_LINGER
+                | names::PRP_OPT_TTL
+        )
     }
 }
 
@@ -256,4 +282,20 @@ fn policies(name: i32, value: i64) -> io::Result<ReliabilitySet> {
     let first = chosen.next().map(ReliabilitySet::only);
     let set = chosen.fold(first, |set, policy| set.map(|set| set.with(policy)));
     set.ok_or_else(|| option::refused(name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// But for the TTL, which the stream itself tells.
+    #[test]
+    fn value__of_each_option_that_a_stream_can_set() {
+        for name in (0..100).filter(|name| *name != names::PRP_OPT_TTL) {
+            let mut settings = StreamSettings::default();
+            if settings.set(name, 1).unwrap_or(false) {
+                assert_eq!(settings.value(name), Some(1), "option {name}");
+            }
+        }
+    }
 }

@@ -120,15 +120,17 @@ impl Stream {
     pub(crate) fn set(&self, name: i32, value: i64) -> io::Result<()> {
         let mut settings = self.settings.lock();
         let mut changed = *settings;
+        let unknown = || option::unknown(name, "not of a stream that is there already");
         if !changed.set(name, value)? {
-            return Err(option::unknown(name, "not of a stream that is there already"));
+            return Err(unknown());
         }
         match name {
             names::PRP_OPT_USER_TIMEOUT => self.stream.set_user_timeout(changed.user_timeout)?,
             names::PRP_OPT_KEEPALIVE_IDLE
             | names::PRP_OPT_KEEPALIVE_INTERVAL
             | names::PRP_OPT_KEEPALIVE_PROBES => self.stream.set_keepalive(changed.probes())?,
-            _ => changed.apply(&self.stream)?,
+            _ if StreamSettings::applies(name) => changed.apply(&self.stream)?,
+            _ => return Err(unknown()),
         }
         *settings = changed;
         Ok(())
