@@ -55,7 +55,10 @@ pub fn open(hosts: &Hosts, local: NodeId, only: Option<&str>) -> io::Result<Vec<
 pub fn is_on_ethernet(hosts: &Hosts, local: NodeId) -> bool {
     let without = |entry: Entry<'_>| {
         let mut hops = entry.hops().peekable();
-        let is_other = |target| matches!(target, HopTarget::Udp(_) | HopTarget::Unix(_));
+        let is_other = |target| match target {
+            HopTarget::Udp(_) | HopTarget::Unix(_) => true,
+            HopTarget::Direct { .. } | HopTarget::Via(_) => false,
+        };
         hops.peek().is_some() && hops.all(|hop| is_other(hop.target))
     };
     !hosts.entry(local).is_some_and(without)

@@ -198,8 +198,11 @@ impl Prober {
     /// That device, or `udp` or `unix`, and the first node on the path if that is another.
     pub(crate) fn path(&self, node: NodeId) -> Option<String> {
         let hop = self.best_hop(node)?;
-        let other = if hop.addr.is_unix() { UNIX_DEVICE } else { UDP_DEVICE };
-        let device = self.device(node).unwrap_or(other);
+        let device = match hop.addr {
+            LinkAddr::Ethernet(_) => self.device(node)?,
+            LinkAddr::Udp { .. } => UDP_DEVICE,
+            LinkAddr::Unix { .. } => UNIX_DEVICE,
+        };
         Some(match hop.node {
             first if first == node => device.to_owned(),
             first => format!("{device} via {first}"),
