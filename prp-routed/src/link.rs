@@ -19,10 +19,10 @@ pub struct LinkCounters {
     pub overruns: u64,
     /// Frames dropped because the queue was full, or lost by the device, or refused.
     pub dropped: u64,
-    /// Frames of VLANs that prphosts does not name of the device, which has one itself.
-    pub other_vlan: u64,
     /// Those of them that the kernel refused to send, for another reason than their size.
     pub refused: RefusalCounts,
+    /// Frames of VLANs that prphosts does not name of the device, which has one itself.
+    pub other_vlan: u64,
 }
 
 /// A device of the router.
