@@ -12,9 +12,19 @@ pub fn is_taken(level: c_int, name: c_int) -> bool {
             name,
             libc::TCP_ULP | libc::TCP_REPAIR | libc::TCP_MD5SIG | libc::TCP_FASTOPEN
         ),
-        libc::IPPROTO_IP => {
-            matches!(name, libc::IP_TOS | libc::IP_TTL | libc::IP_MTU_DISCOVER | libc::IP_RECVERR)
-        }
+        libc::IPPROTO_IP => matches!(
+            name,
+            libc::IP_TOS
+                | libc::IP_TTL
+                | libc::IP_MTU_DISCOVER
+                | libc::IP_RECVERR
+                | libc::IP_RECVTOS
+                | libc::IP_RECVTTL
+                | libc::IP_PKTINFO
+                | libc::IP_MINTTL
+                | libc::IP_FREEBIND
+                | libc::IP_BIND_ADDRESS_NO_PORT
+        ),
         libc::IPPROTO_IPV6 => matches!(
             name,
             libc::IPV6_TCLASS
@@ -22,6 +32,9 @@ pub fn is_taken(level: c_int, name: c_int) -> bool {
                 | libc::IPV6_V6ONLY
                 | libc::IPV6_RECVERR
                 | libc::IPV6_MTU_DISCOVER
+                | libc::IPV6_RECVTCLASS
+                | libc::IPV6_RECVHOPLIMIT
+                | libc::IPV6_RECVPKTINFO
         ),
         _ => false,
     }
@@ -88,6 +101,16 @@ mod tests {
         let value = |level, name| OptionValue::of_pair(level, name).map(|it| it.bytes().to_vec());
         let nodelay = value(libc::IPPROTO_TCP, libc::TCP_NODELAY);
         assert_eq!(nodelay.as_deref(), Some(&1_i32.to_ne_bytes()[..]));
+        let ancillary = [
+            (libc::IPPROTO_IP, libc::IP_RECVTTL),
+            (libc::IPPROTO_IP, libc::IP_RECVTOS),
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
+            (libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT),
+        ];
+        for (level, name) in ancillary {
+            assert!(is_taken(level, name), "{level} {name}");
+            assert_eq!(value(level, name).as_deref(), Some(&[0; 4][..]), "{level} {name}");
+        }
         let info = value(libc::IPPROTO_TCP, libc::TCP_INFO).expect("a structure");
         assert_eq!((info.len(), info[0]), (size_of::<libc::tcp_info>(), 1));
         assert_eq!(value(libc::IPPROTO_TCP, libc::TCP_ULP), None);

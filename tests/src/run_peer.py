@@ -326,6 +326,10 @@ def call_names(host, port):
         assert (domain, protocol) == (socket.AF_INET, socket.IPPROTO_TCP)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        # Erlang takes IP_TTL, IP_RECVTOS and IP_RECVTTL over from the listener.
+        for option in (socket.IP_TOS, socket.IP_TTL, 13, 12):
+            value = connection.getsockopt(socket.IPPROTO_IP, option)
+            connection.setsockopt(socket.IPPROTO_IP, option, value)
         info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
         assert info[0] == 1, info
         assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0

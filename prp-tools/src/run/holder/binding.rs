@@ -38,7 +38,7 @@ impl Holder {
         loop {
             let mut is_own = false;
             let taken = self.ports.claim(|ports| {
-                is_own = ports.newest(request.port).is_some();
+                is_own = ports.chosen(request.port).is_some();
                 if is_own {
                     return Err(io::ErrorKind::AddrInUse.into());
                 }

@@ -135,7 +135,7 @@ impl Holder {
         let number = self.number();
         // If nobody listens any more, the next one is refused.
         let refuse = || self.check_sockets();
-        let Some(socket) = self.ports.newest(port) else { return refuse() };
+        let Some(socket) = self.ports.chosen(port) else { return refuse() };
         let name = self.accepted_name(port, number, peer, socket);
         let Ok(Pair { held, end }) = Pair::open(&name) else { return refuse() };
         // The program may accept before this thread goes on.

@@ -132,9 +132,14 @@ impl Ports {
         sockets.for_each(|socket| self.wait(port, socket));
     }
 
-    /// Returns the newest of the sockets that listen at `port`.
-    pub(super) fn newest(&self, port: u16) -> Option<ListeningSocket> {
-        self.listening.lock().get(&port)?.sockets.last().copied()
+    /// Returns the socket that connections to `port` come to: the newest, of IPv4 if there is one.
+    /// What has a listener of each takes the peer's address for one of the listener's kind, and
+    /// nodes are found by IPv4 in general.
+    pub(super) fn chosen(&self, port: u16) -> Option<ListeningSocket> {
+        let listening = self.listening.lock();
+        let sockets = &listening.get(&port)?.sockets;
+        let of_ip4 = sockets.iter().rfind(|socket| socket.target.is_ipv4());
+        of_ip4.or(sockets.last()).copied()
     }
 
     /// Whether the socket with this inode is one that connections of PRP come to, or may.
@@ -346,7 +351,7 @@ mod tests {
         let listening = socket(&listener);
         let _stopped = list(&ports, 7, listening);
         ports.give_up(7);
-        assert_eq!((ports.newest(7), ports.take_waiting()), (None, vec![(7, listening)]));
+        assert_eq!((ports.chosen(7), ports.take_waiting()), (None, vec![(7, listening)]));
         // One that was removed meanwhile.
         ports.give_up(7);
         assert!(ports.is_empty());
@@ -361,14 +366,28 @@ mod tests {
         let mut stopped = list(&ports, 7, of_older);
         ports.join(7, of_newer, || unreachable!("it is listened at")).expect("no error");
         ports.check(Instant::now());
-        assert_eq!(ports.newest(7), Some(of_newer));
+        assert_eq!(ports.chosen(7), Some(of_newer));
         drop(newer);
         ports.check(Instant::now());
-        assert_eq!(ports.newest(7), Some(of_older));
+        assert_eq!(ports.chosen(7), Some(of_older));
         drop(older);
         ports.check(Instant::now());
         assert!(ports.is_empty());
         assert_eq!(io::Read::read(&mut stopped, &mut [0]).expect("an end"), 0);
+    }
+
+    #[test]
+    fn chosen__is_no_newer_one_of_ip6_alone() {
+        let ports = Ports::default();
+        let bind = |at| TcpListener::bind(at).expect("a port");
+        let [ip4, ip6] = ["127.0.0.1:0", "[::1]:0"].map(bind);
+        let [of_ip4, of_ip6] = [&ip4, &ip6].map(socket);
+        let _stopped = list(&ports, 7, of_ip4);
+        ports.join(7, of_ip6, || unreachable!("it is listened at")).expect("no error");
+        assert_eq!(ports.chosen(7), Some(of_ip4));
+        drop(ip4);
+        ports.check(Instant::now());
+        assert_eq!(ports.chosen(7), Some(of_ip6));
     }
 
     #[test]
@@ -394,7 +413,7 @@ mod tests {
         let _stopped = list(&ports, 7, of_family);
         let failed = ports.join(7, socket, || unreachable!("it is listened at"));
         assert_eq!(failed.expect_err("it is taken").kind(), io::ErrorKind::AddrInUse);
-        assert_eq!(ports.newest(7), Some(of_family));
+        assert_eq!(ports.chosen(7), Some(of_family));
     }
 
     #[test]

@@ -61,6 +61,13 @@ struct Inbox {
     is_over: bool,
 }
 
+impl Pumps {
+    /// Removes the threads that have ended.
+    fn remove_ended(&self) {
+        self.0.lock().retain(|pump| !pump.inbox.lock().is_over);
+    }
+}
+
 impl Holder {
     /// Has a thread pass on the bytes of a connection until it has ended.
     pub(super) fn pass(self: &Arc<Self>, passage: Passage) {
@@ -119,7 +126,8 @@ impl Pump {
             self.take_new(holder, &mut passages);
             self.pass_on(holder, &mut passages, &mut bytes);
             if passages.is_empty() && self.is_over() {
-                return;
+                // Its descriptors would stay until the next connection comes.
+                return holder.pumps.remove_ended();
             }
             let found = self.wait(&mut passages);
             // Events are looked at every other time at the latest: streams could have something all
@@ -251,5 +259,21 @@ impl Pump {
         let mut inbox = self.inbox.lock();
         inbox.is_over = inbox.count == 0;
         inbox.is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run__leaves_nothing_of_a_thread_that_has_ended() {
+        let text = format!("1,{:016x},{:032x},0,1,198.18.0.0/16,0,both,0,0,1", 7, 7);
+        let settings = text.parse().expect("settings");
+        let holder = Arc::new(Holder::new(settings, "/none".into(), None));
+        let pump = Arc::new(Pump::new().expect("descriptors"));
+        holder.pumps.0.lock().push(pump.clone());
+        pump.run(&holder);
+        assert!(holder.pumps.0.lock().is_empty());
     }
 }
