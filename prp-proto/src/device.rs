@@ -115,7 +115,13 @@ impl<'a> PacketRun<'a> {
     #[must_use]
     pub const fn new(bytes: &'a [u8], size: usize, stride: usize) -> Self {
         assert!(0 < size && size <= stride, "packets have bytes and do not overlap");
-        Self { bytes, size, stride, len: bytes.len().div_ceil(stride) }
+        // Most runs have one packet, which needs no division.
+        let len = match bytes.len() {
+            0 => 0,
+            total if total <= stride => 1,
+            total => total.div_ceil(stride),
+        };
+        Self { bytes, size, stride, len }
     }
 
     /// Returns a packet alone.
