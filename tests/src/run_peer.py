@@ -510,9 +510,10 @@ def call_inherited(host, port):
 
 
 def call_leaving(host, port):
-    """Leaves a connection that its peer keeps."""
-    connection = socket.create_connection((host, port))
-    connection.sendall(b"x")
+    """Leaves connections that its peer keeps."""
+    connections = [socket.create_connection((host, port)) for _ in range(60)]
+    for connection in connections:
+        connection.sendall(b"x")
     print("connected", flush=True)
     sys.stdin.readline()
 

@@ -29,7 +29,7 @@ prp_tests::main! {
         connect__from_a_bound_socket,
         connect__nobody_listens,
         connect__nobody_answers,
-        connection__that_only_the_peer_keeps_ends,
+        connections__that_only_the_peer_keeps_end,
         container__has_the_program_and_the_holder,
         curl__from_a_server_in_python,
         descriptors__are_no_part_of_what_is_sent,
@@ -346,10 +346,11 @@ fn holder__is_asked_to_end() {
     until("the end of the holder", || std::fs::read_link(&exe).is_err().then_some(()));
 }
 
-/// Once no process has an end any more, the connection lasts as long as with TCP.
-fn connection__that_only_the_peer_keeps_ends() {
+/// Once no process has an end any more, connections last as long as with TCP, and have no thread
+/// each.
+fn connections__that_only_the_peer_keeps_end() {
     let pair = Topology::pair();
-    pair.node(1).run("sh", &["-c", "echo 1 >/proc/sys/net/ipv4/tcp_fin_timeout"]);
+    pair.node(1).run("sh", &["-c", "echo 2 >/proc/sys/net/ipv4/tcp_fin_timeout"]);
     let _server = run(pair.node(2)).serve("serve_silent", 7025);
     let words = [python(), PEER, "call_leaving", "198.18.0.2", "7025"];
     let mut client = run(pair.node(1)).command(&words);
@@ -364,7 +365,13 @@ fn connection__that_only_the_peer_keeps_ends() {
     // It ends with its last connection.
     kill(holder, Signal::SIGTERM).expect("it is there");
     let exe = format!("/proc/{holder}/exe");
-    until("the end of the holder", || std::fs::read_link(&exe).is_err().then_some(()));
+    let mut most = 0;
+    until("the end of the holder", || {
+        let threads = std::fs::read_dir(format!("/proc/{holder}/task"));
+        most = most.max(threads.map_or(0, Iterator::count));
+        std::fs::read_link(&exe).is_err().then_some(())
+    });
+    assert!((1..40).contains(&most), "{most} threads for 60 connections");
 }
 
 /// Both ends of a connection see a reset, and the server goes on with TCP.

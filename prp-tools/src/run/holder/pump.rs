@@ -30,8 +30,8 @@ const MOST: usize = 64;
 /// How long a thread waits for another connection when its last one has ended.
 const KEPT: Duration = Duration::from_secs(1);
 
-/// How long a connection whose program has closed it stays with others: mostly the peer ends it in
-/// that time.
+/// How long a connection whose program has closed it stays with those in use: mostly the peer ends
+/// it in that time.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// How long a thread rests that cannot wait.
@@ -40,12 +40,22 @@ const REST: Duration = Duration::from_millis(10);
 /// What the epoll set has in place of a connection's number for new connections.
 const NEW: u64 = 0;
 
+/// What connections a thread has.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+enum Class {
+    /// Those in use.
+    Used,
+    /// Those that their programs have closed, and the peers have not.
+    Closed,
+}
+
 /// The threads.
 #[derive(Default)]
 pub(super) struct Pumps(Mutex<Vec<Arc<Pump>>>);
 
 /// A thread.
 struct Pump {
+    class: Class,
     epoll: Epoll,
     wake: EventFd,
     inbox: Mutex<Inbox>,
@@ -71,9 +81,13 @@ impl Pumps {
 impl Holder {
     /// Has a thread pass on the bytes of a connection until it has ended.
     pub(super) fn pass(self: &Arc<Self>, passage: Passage) {
+        self.pass_by(Class::Used, passage);
+    }
+
+    fn pass_by(self: &Arc<Self>, class: Class, passage: Passage) {
         let mut pumps = self.pumps.0.lock();
         pumps.retain(|pump| !pump.inbox.lock().is_over);
-        for pump in &*pumps {
+        for pump in pumps.iter().filter(|pump| pump.class == class) {
             let mut inbox = pump.inbox.lock();
             if inbox.count < MOST && !inbox.is_over {
                 inbox.count += 1;
@@ -83,9 +97,9 @@ impl Holder {
                 return;
             }
         }
-        let Ok(pump) = Pump::new() else {
+        let Ok(pump) = Pump::new(class) else {
             drop(pumps);
-            return self.end(passage, End::Left);
+            return self.stop_passing(class, passage);
         };
         let pump = Arc::new(pump);
         *pump.inbox.lock() = Inbox { new: vec![passage], count: 1, is_over: false };
@@ -95,7 +109,16 @@ impl Holder {
         }
         drop(pumps);
         for passage in std::mem::take(&mut pump.inbox.lock().new) {
-            self.end(passage, End::Left);
+            self.stop_passing(class, passage);
+        }
+    }
+
+    /// Ends a connection that no thread can be had for. Of one that its program has closed what was
+    /// sent is still delivered.
+    fn stop_passing(&self, class: Class, passage: Passage) {
+        match class {
+            Class::Used => self.end(passage, End::Left),
+            Class::Closed => self.processes.remove(passage.number()),
         }
     }
 
@@ -108,11 +131,11 @@ impl Holder {
 }
 
 impl Pump {
-    fn new() -> io::Result<Self> {
+    fn new(class: Class) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let wake = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         epoll.add(&wake, EpollEvent::new(EpollFlags::EPOLLIN, NEW))?;
-        Ok(Self { epoll, wake, inbox: Mutex::default() })
+        Ok(Self { class, epoll, wake, inbox: Mutex::default() })
     }
 
     fn run(&self, holder: &Arc<Holder>) {
@@ -149,7 +172,7 @@ impl Pump {
                 Ok(()) => passages.push(passage),
                 Err(_) => {
                     self.inbox.lock().count -= 1;
-                    holder.end(passage, End::Left);
+                    holder.stop_passing(self.class, passage);
                 }
             }
         }
@@ -159,31 +182,25 @@ impl Pump {
     fn pass_on(&self, holder: &Arc<Holder>, passages: &mut Vec<Passage>, bytes: &mut [u8]) {
         let mut at = 0;
         while let Some(passage) = passages.get_mut(at) {
-            let end = passage.step(bytes);
+            let mut end = passage.step(bytes);
             let is_left_alone = passage.closed().is_some_and(|since| since.elapsed() >= CLOSING);
-            if end.is_none() && !is_left_alone {
+            let is_moved = end.is_none() && is_left_alone && self.class == Class::Used;
+            if end.is_none() && self.class == Class::Closed {
+                end = passage.look(Instant::now());
+            }
+            if end.is_none() && !is_moved {
                 if passage.take_change() {
                     let _ = self.epoll.modify(passage.held(), &mut passage.event());
                 }
                 at += 1;
                 continue;
             }
-            let mut passage = passages.swap_remove(at);
+            let passage = passages.swap_remove(at);
             let _ = self.epoll.delete(passage.held());
             self.inbox.lock().count -= 1;
-            if let Some(end) = end {
-                holder.end(passage, end);
-                continue;
-            }
-            let number = passage.number();
-            let following = holder.clone();
-            let follow = move || {
-                let end = passage.follow();
-                following.end(passage, end);
-            };
-            // Without a thread both ends are dropped, and what was sent is still delivered.
-            if spawn(follow).is_err() {
-                holder.processes.remove(number);
+            match end {
+                Some(end) => holder.end(passage, end),
+                None => holder.pass_by(Class::Closed, passage),
             }
         }
     }
@@ -191,11 +208,15 @@ impl Pump {
     /// Waits until something is to be done; how many streams are ready.
     fn wait(&self, passages: &mut [Passage]) -> usize {
         let is_busy = passages.iter().any(Passage::is_busy);
-        let closing = passages.iter().filter_map(|it| Some(it.closed()? + CLOSING)).min();
+        let due = |it: &Passage| match self.class {
+            Class::Used => Some(it.closed()? + CLOSING),
+            Class::Closed => it.due(),
+        };
         let timeout = if is_busy {
             Some(Duration::ZERO)
         } else {
-            closing.map(|at| at.saturating_duration_since(Instant::now()))
+            let due = passages.iter().filter_map(due).min();
+            due.map(|at| at.saturating_duration_since(Instant::now()))
         };
         let (mut owners, mut awaited) = (Vec::new(), Vec::new());
         for (at, passage) in passages.iter().enumerate() {
@@ -271,7 +292,7 @@ mod tests {
         let text = format!("1,{:016x},{:032x},0,1,198.18.0.0/16,0,both,0,0,1", 7, 7);
         let settings = text.parse().expect("settings");
         let holder = Arc::new(Holder::new(settings, "/none".into(), None));
-        let pump = Arc::new(Pump::new().expect("descriptors"));
+        let pump = Arc::new(Pump::new(Class::Used).expect("descriptors"));
         holder.pumps.0.lock().push(pump.clone());
         pump.run(&holder);
         assert!(holder.pumps.0.lock().is_empty());

@@ -20,7 +20,7 @@ use crate::sys::pair::set_peek_offset;
 /// Times in a row that bytes of a program are passed on before it is others' turn.
 const ROUNDS: usize = 4;
 
-/// How long it is waited for a peer to take what was sent before it is looked what it does.
+/// How often it is looked whether a peer has taken what a program that has closed has sent.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// How a connection has ended.
@@ -49,6 +49,10 @@ pub(in crate::run::holder) struct Passage {
     is_hung_up: bool,
     /// Since when that is known, once the program's direction has ended.
     closed: Option<Instant>,
+    /// When it is to be looked at though nothing happens, since that is known.
+    due: Option<Instant>,
+    /// The peer has all that the program has sent.
+    is_delivered: bool,
     /// The stream may have something.
     is_readable: bool,
     /// The stream had no room for all that has come from the program.
@@ -88,6 +92,8 @@ impl Passage {
             is_ending: false,
             is_hung_up: false,
             closed: None,
+            due: None,
+            is_delivered: false,
             is_readable: true,
             is_full: false,
             rest: Vec::new(),
@@ -154,6 +160,11 @@ impl Passage {
     /// Since when no process has the program's end any more, if the peer goes on.
     pub(super) const fn closed(&self) -> Option<Instant> {
         self.closed
+    }
+
+    /// When [`Self::look`] is to be called, if it was before.
+    pub(super) const fn due(&self) -> Option<Instant> {
+        self.due
     }
 
     /// Passes on what is there, by route of `bytes`; how the connection has ended, if it has.
@@ -305,29 +316,28 @@ impl Passage {
         polled.is_ok() && fds[0].revents().is_some_and(|it| it.contains(PollFlags::POLLHUP))
     }
 
-    /// Waits for the end of a connection that its program has closed. A peer that goes on holding
-    /// it has as long as with TCP.
-    pub(super) fn follow(&mut self) -> End {
-        // Neither fails.
-        let _ = (self.stream.set_nonblocking(false), self.stream.set_write_timeout(Some(LOOK)));
-        // However slowly the peer takes the rest.
-        while let Err(e) = self.stream.wait_delivered() {
-            if !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
-                return End::Left;
-            }
-            if let Some(end) = self.look(Duration::from_millis(1)) {
-                return end;
-            }
+    /// Looks at a connection that its program has closed, if that is due: how it has ended, if it
+    /// has. A peer that goes on holding it has as long as with TCP, from when it has all that the
+    /// program has sent, however slowly it takes that.
+    pub(super) fn look(&mut self, now: Instant) -> Option<End> {
+        if self.due.is_some_and(|due| now < due) {
+            return None;
         }
-        self.look(orphaned()).unwrap_or(End::Left)
-    }
-
-    /// Waits for the end of the peer's direction for `timeout`.
-    fn look(&mut self, timeout: Duration) -> Option<End> {
-        let _ = self.stream.set_read_timeout(Some(timeout));
-        (self.is_readable, self.has_room) = (true, true);
-        let end = self.pass_incoming(&mut [0; 64]);
-        end.or_else(|| self.is_received.then_some(End::InOrder))
+        if self.is_delivered {
+            return Some(End::Left);
+        }
+        // Neither fails. It is asked, and not waited for.
+        let _ = self.stream.set_write_timeout(Some(Duration::from_nanos(1)));
+        self.due = Some(now + LOOK);
+        match self.stream.wait_delivered() {
+            Ok(()) => {
+                self.is_delivered = true;
+                self.due = Some(now + orphaned());
+                None
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => None,
+            Err(_) => Some(End::Left),
+        }
     }
 
     /// Closes both.
