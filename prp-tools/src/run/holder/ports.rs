@@ -139,7 +139,7 @@ impl Ports {
         let listening = self.listening.lock();
         let sockets = &listening.get(&port)?.sockets;
         let of_ip4 = sockets.iter().rfind(|socket| socket.target.is_ipv4());
-        of_ip4.or(sockets.last()).copied()
+        of_ip4.or_else(|| sockets.last()).copied()
     }
 
     /// Whether the socket with this inode is one that connections of PRP come to, or may.
