@@ -1,7 +1,7 @@
 //! VLANs: tagged frames, and those of others.
 
 use crate::failure::{Failure, Outcome};
-use crate::lab::{Lab, address};
+use crate::lab::{Job, Lab, STEP, address};
 use crate::scenes::Scene;
 
 /// The scenes of this file.
@@ -37,26 +37,48 @@ fn vlan_prphosts(lab: &mut Lab) -> Outcome {
 }
 
 fn vlan_other(lab: &mut Lab) -> Outcome {
-    lab.on(1, "ip link add link eth0 name eth0.7 type vlan id 7; ip link set eth0.7 up")?;
-    lab.set_hosts(1, &lab.ethernet_hosts("eth0.7"))?;
+    // Node 1 sends with a tag and hears what has none: if node 2 took its frames, it would answer.
+    lab.on(
+        1,
+        "tc qdisc add dev eth0 clsact; \
+         tc filter add dev eth0 egress protocol 0x88b5 matchall action vlan push id 7",
+    )?;
     // Some cards hide frames of VLANs that no device is for.
     lab.on(2, "ip link set eth0 promisc on; modprobe 8021q")?;
-    let server = lab.start(2, "exec prp cat -l 7000 </dev/null", crate::lab::STEP)?;
-    lab.wait_for_listener(2, 7000, &server)?;
+    let server = start_server(lab, 7000)?;
+    is_not_heard(lab, 7000)?;
+    lab.check_running(&server)?;
+    // The same without a tag, so that it is the tag that makes the difference.
+    lab.on(1, "tc qdisc del dev eth0 clsact; prp cat -w 20 node2 7000 </dev/null")?;
+    // Two VLANs by prphosts: either node hears frames of all.
+    lab.set_hosts(1, &lab.ethernet_hosts("eth0 vlan=7"))?;
+    lab.set_hosts(2, &lab.ethernet_hosts("eth0 vlan=8"))?;
+    let server = start_server(lab, 7001)?;
+    is_not_heard(lab, 7001)?;
+    lab.check_running(&server)?;
+    lab.set_hosts(1, &lab.ethernet_hosts("eth0 vlan=8"))?;
+    lab.on(1, "prp cat -w 20 node2 7001 </dev/null").map(drop)
+}
+
+/// Starts a program on node 2 that listens at a port.
+fn start_server(lab: &mut Lab, port: u16) -> Outcome<Job> {
+    let server = lab.start(2, &format!("exec prp cat -l {port} </dev/null"), STEP)?;
+    lab.wait_for_listener(2, port, &server)?;
+    Ok(server)
+}
+
+/// Connects from node 1 to a port of node 2, whose card receives frames and which does not answer.
+fn is_not_heard(lab: &mut Lab, port: u16) -> Outcome {
     let received = |lab: &mut Lab| -> Outcome<u64> {
         let text = lab.on(2, "cat /sys/class/net/eth0/statistics/rx_packets")?;
         text.trim().parse().map_err(|_| Failure::new(format!("no number: {text}")))
     };
     let before = received(lab)?;
-    lab.fails_with(1, "prp cat -w 4 node2 7000 </dev/null", "no answer")?;
-    let after = received(lab)?;
-    if after == before {
+    lab.fails_with(1, &format!("prp cat -w 4 node2 {port} </dev/null"), "no answer")?;
+    if received(lab)? == before {
         return Err(Failure::new("no tagged frame has reached the other card"));
     }
-    lab.check_running(&server)?;
-    // The same without a tag, so that it is the tag that makes the difference.
-    lab.set_hosts(1, &lab.ethernet_hosts("eth0"))?;
-    lab.on(1, "prp cat -w 20 node2 7000 </dev/null").map(drop)
+    Ok(())
 }
 
 fn vlan_priority(lab: &mut Lab) -> Outcome {
