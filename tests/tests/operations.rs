@@ -260,7 +260,7 @@ fn limits__no_memory_for_devices() {
     let (mut refused, mut done) = (0, 0);
     // Limits in KiB, from the need of the program alone to its need with all mappings, in steps
     // smaller than any mapping.
-    for limit in (3 * 1024..=10 * 1024).step_by(64) {
+    for limit in (3 * 1024..=12 * 1024).step_by(64) {
         let mut client = frugal(&topology);
         client.ok(format!("limit memory {limit}"));
         match client.ask("connect s 2:80") {
