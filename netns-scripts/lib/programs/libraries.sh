@@ -28,11 +28,11 @@ program_erlang() {
     on 1 escript "$FOLDER_OF_LIBRARIES/echo.escript" call 7605 "$HOST2"
 }
 
-# has_library MODULE: whether Python's environment $VENV has it, or can have it from PyPI.
+# has_library MODULE [PACKAGE]: whether Python's environment $VENV has it, or can have it from PyPI.
 has_library() {
     VENV=$TARGET/programs/venv
     [[ -x $VENV/bin/python ]] || "$PYTHON" -m venv "$VENV" >&2 || die "python3-venv is missing"
-    "$VENV/bin/python" -c "import $1" 2>/dev/null || "$VENV/bin/pip" install --quiet "$1" >&2
+    "$VENV/bin/python" -c "import $1" 2>/dev/null || "$VENV/bin/pip" install --quiet "${2-$1}" >&2
 }
 
 # What cannot be had is left out in both runs.
