@@ -187,20 +187,19 @@ impl Engine {
         }
     }
 
-    /// Puts the keys in force as the key files and prphosts have them now, if they have changed;
-    /// whether there is a key. Where one cannot be read, the keys of before stay.
+    /// Puts the keys in force as the key files and prphosts have them now, if they have changed.
+    /// Where one cannot be read, the keys of before stay.
     ///
     /// # Errors
     /// There is a file that cannot be read, and no key of before: nothing must begin without one.
-    pub(crate) fn follow_key(&self) -> io::Result<bool> {
+    pub(crate) fn follow_key(&self) -> io::Result<()> {
         // Held until the keys are in force: of two threads with two readings, the later one's stay.
-        let (hosts, node) = (self.hosts.lock().clone(), self.local_node());
         let mut watch = self.key.lock();
-        let followed = watch.as_mut().zip(hosts).map_or(Ok(()), |(watch, hosts)| {
-            watch.follow(&hosts, node, |ring| registry::protect(&mut self.lock().endpoint, ring))
-        });
-        drop(watch);
-        if self.has_key() { Ok(true) } else { followed.map(|()| false) }
+        let Some(watch) = watch.as_mut() else { return Ok(()) };
+        let Some(hosts) = self.hosts.lock().clone() else { return Ok(()) };
+        let protect = |ring| registry::protect(&mut self.lock().endpoint, ring);
+        let followed = watch.follow(&hosts, self.local_node(), protect);
+        followed.or_else(|e| if self.has_key() { Ok(()) } else { Err(e) })
     }
 
     /// Returns whether new connections are protected where the key file says so.

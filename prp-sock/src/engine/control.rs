@@ -100,7 +100,8 @@ impl ControlState {
             if alive.has_key() {
                 alive.read_hosts_again();
             }
-            let has_key = alive.follow_key().unwrap_or(true);
+            // One that cannot be read is tried again.
+            let has_key = alive.follow_key().is_err() || alive.has_key();
             let key = has_key.then(|| alive.now() + KEY_INTERVAL);
             let due = earliest(due, key);
             let timeout = due.map(|due| due.since(alive.now()));
