@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use slab::Slab;
+
 use super::{ByNumber, Pattern};
 use crate::wire::Header;
 
@@ -14,20 +16,26 @@ pub struct Unexpected {
     pub from: usize,
     /// What has come of it.
     pub data: Vec<u8>,
+    id: MessageId,
     /// The next one of the same sender with the same tag.
     next: Option<MessageId>,
     /// A matched probe has it.
     is_reserved: bool,
 }
 
-/// Number of an unexpected message.
-#[derive(Copy, Clone, Debug, Eq, PartialEq, Hash, PartialOrd, Ord)]
-pub struct MessageId(pub u64);
+/// Which unexpected message is meant: its place in memory, and a number that tells it from those
+/// that had the place before.
+#[derive(Copy, Clone, Debug, Eq, PartialEq)]
+pub struct MessageId {
+    place: u32,
+    number: u32,
+}
 
 /// The messages, by communicator.
 #[derive(Debug, Default)]
 pub(super) struct UnexpectedMessages {
-    all: ByNumber<MessageId, Unexpected>,
+    /// Those that came one after the other lie so, since they are most often taken so.
+    all: Slab<Unexpected>,
     queues: ByNumber<u64, Queue>,
     added: u64,
     /// Of all messages, counted when they begin.
@@ -55,7 +63,7 @@ const fn key(source: i32, tag: i32) -> u64 {
 impl UnexpectedMessages {
     /// A message of which nothing has come but the header.
     pub(super) fn add(&mut self, header: Header, from: usize) -> MessageId {
-        let id = MessageId(self.added);
+        let id = MessageId { place: self.all.vacant_key() as u32, number: self.added as u32 };
         self.added += 1;
         self.bytes += header.len;
         *self.by_rank.entry(from).or_default() += 1;
@@ -64,13 +72,13 @@ impl UnexpectedMessages {
         queue.len += 1;
         let ends = queue.ends.entry(key(header.source, header.tag)).or_insert((id, id));
         if ends.1 != id {
-            if let Some(last) = self.all.get_mut(&ends.1) {
+            if let Some(last) = self.all.get_mut(ends.1.place as usize) {
                 last.next = Some(id);
             }
             ends.1 = id;
         }
-        let message = Unexpected { header, from, data: Vec::new(), next: None, is_reserved: false };
-        self.all.insert(id, message);
+        let data = Vec::new();
+        self.all.insert(Unexpected { header, from, data, id, next: None, is_reserved: false });
         id
     }
 
@@ -87,14 +95,12 @@ impl UnexpectedMessages {
 
     /// A message that any receive may take.
     fn waiting(&self, id: MessageId) -> Option<&Unexpected> {
-        self.all.get(&id).filter(|message| !message.is_reserved)
+        self.at(id).filter(|message| !message.is_reserved)
     }
 
     /// Keeps a message from receives. It is the oldest one of its sender and tag.
     pub(super) fn reserve(&mut self, id: MessageId) {
-        let Some(message) = self.all.get_mut(&id).filter(|message| !message.is_reserved) else {
-            return;
-        };
+        let Some(message) = self.at_mut(id).filter(|message| !message.is_reserved) else { return };
         message.is_reserved = true;
         let (header, next) = (message.header, message.next.take());
         let Some(queue) = self.queues.get_mut(&header.context) else { return };
@@ -112,14 +118,15 @@ impl UnexpectedMessages {
         }
         let Self { all, queues, .. } = self;
         if let Some(queue) = queues.get_mut(&header.context) {
-            queue.trim(|id| all.get(&id).is_some_and(|message| !message.is_reserved));
+            queue.trim(|id| at(all, id).is_some_and(|message| !message.is_reserved));
         }
     }
 
     /// Takes a message out. It is reserved, or the oldest one of its sender and tag.
     pub(super) fn take(&mut self, id: MessageId) -> Option<Unexpected> {
         self.reserve(id);
-        let message = self.all.remove(&id)?;
+        at(&self.all, id)?;
+        let message = self.all.remove(id.place as usize);
         self.bytes -= message.header.len;
         if let Some(count) = self.by_rank.get_mut(&message.from) {
             *count -= 1;
@@ -134,12 +141,16 @@ impl UnexpectedMessages {
 
     /// A message, also one that is reserved.
     pub(super) fn at(&self, id: MessageId) -> Option<&Unexpected> {
-        self.all.get(&id)
+        at(&self.all, id)
+    }
+
+    fn at_mut(&mut self, id: MessageId) -> Option<&mut Unexpected> {
+        self.all.get_mut(id.place as usize).filter(|message| message.id == id)
     }
 
     /// More of a message has come.
     pub(super) fn append(&mut self, id: MessageId, bytes: &[u8]) {
-        if let Some(message) = self.all.get_mut(&id) {
+        if let Some(message) = self.at_mut(id) {
             message.data.extend_from_slice(bytes);
         }
     }
@@ -152,7 +163,7 @@ impl UnexpectedMessages {
         size: usize,
     ) -> impl Iterator<Item = &Unexpected> {
         let queue = self.queues.get(&context);
-        let of = move |source| queue?.ends.get(&key(source, tag)).map(|ends| &self.all[&ends.0]);
+        let of = move |source| self.at(queue?.ends.get(&key(source, tag))?.0);
         // Most often there is none at all.
         let size = queue.map_or(0, |_| size as i32);
         (0..size).filter_map(of)
@@ -182,6 +193,10 @@ impl UnexpectedMessages {
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
+}
+
+fn at(all: &Slab<Unexpected>, id: MessageId) -> Option<&Unexpected> {
+    all.get(id.place as usize).filter(|message| message.id == id)
 }
 
 impl Queue {
