@@ -317,18 +317,12 @@ impl Flight {
         self.get(seq).filter(|segment| segment.fate == Fate::Lost).copied()
     }
 
-    /// Records that `seq` goes out again now.
+    /// Records that `seq`, which is lost, goes out again now.
     pub(crate) fn resent(&mut self, seq: Seq, now: Instant) {
         let order = self.take_order();
         let Some(segment) = self.index(seq).and_then(|i| self.segments.get_mut(i)) else { return };
-        match segment.fate {
-            Fate::Lost => {
-                self.lost_count -= 1;
-                self.cost += segment.cost();
-            }
-            Fate::Received => self.received_count -= 1,
-            Fate::InFlight => {}
-        }
+        self.lost_count -= 1;
+        self.cost += segment.cost();
         segment.fate = Fate::InFlight;
         segment.sends = segment.sends.saturating_add(1);
         segment.order = order;

@@ -3,6 +3,7 @@
 use super::mutation::Catcher::{Explore, Fuzz, Simulation, Unit};
 use super::mutation::{Mutation, mutation};
 
+const ACKNOWLEDGE: &str = "prp-proto/src/connection/acknowledge.rs";
 const ANSWER: &str = "prp-proto/src/forward/answer.rs";
 const CLOCK: &str = "prp-proto/src/connection/clock.rs";
 const CLOSE: &str = "prp-proto/src/connection/close.rs";
@@ -224,6 +225,46 @@ pub(super) const PROTOCOL: &[Mutation] = &[
         "prp-proto/src/cluster.rs",
         "if again { fault(at, back) } else { fault(next.node, what) }",
         "if again && at == to { fault(at, back) } else { fault(next.node, what) }",
+    ),
+    mutation(
+        Unit,
+        "what was kept is handed out in the wrong place",
+        "receiving",
+        RECEIVE,
+        "        self.held[ahead] = Some(OutOfOrderSegment",
+        "        self.held[ahead - 1] = Some(OutOfOrderSegment",
+    ),
+    mutation(
+        Unit,
+        "the peer's first number is one off",
+        "handshake",
+        RECEIVE,
+        "        self.next = first;\n",
+        "        self.next = first + 1;\n",
+    ),
+    mutation(
+        Unit,
+        "the bitmap is one off",
+        "acknowledgement",
+        ACKNOWLEDGE,
+        "mark_received(next + 1 + index)",
+        "mark_received(next + index)",
+    ),
+    mutation(
+        Unit,
+        "an acknowledgement may be as late as it likes",
+        "acknowledgement",
+        ACKNOWLEDGE,
+        "const STALE: i32 = crate::config::MAX_WINDOW as i32;",
+        "const STALE: i32 = i32::MAX;",
+    ),
+    mutation(
+        Unit,
+        "the answer to a probe marks what was sent after it as lost",
+        "recovery",
+        ACKNOWLEDGE,
+        "mark_lost_if(|s| before(s.order, probe.order))",
+        "mark_lost_if(|_| true)",
     ),
     mutation(
         Unit,

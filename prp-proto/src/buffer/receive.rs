@@ -27,11 +27,6 @@ impl<'a> Sink<'a> {
         self.filled
     }
 
-    /// Whether no more fits.
-    pub const fn is_full(&self) -> bool {
-        self.room() == 0
-    }
-
     pub(crate) fn is_for(&self, conn: ConnHandle) -> bool {
         self.conn == conn
     }
@@ -40,7 +35,8 @@ impl<'a> Sink<'a> {
         self.buf.len() - self.filled
     }
 
-    fn take(&mut self, bytes: &[u8]) -> usize {
+    /// Takes as many of `bytes` as there is room for; how many.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> usize {
         let n = bytes.len().min(self.room());
         self.buf[self.filled..self.filled + n].copy_from_slice(&bytes[..n]);
         self.filled += n;
@@ -59,8 +55,8 @@ pub struct MessagePart {
 
 /// Bytes received in order and not yet read, with the ends of messages among them.
 ///
-/// `ends` holds stream offsets after `consumed` (or at it, for an empty message not yet read),
-/// rising.
+/// `ends` holds offsets among the bytes that have come through `bytes`, after `consumed` (or at it,
+/// for an empty message not yet read), rising.
 #[derive(Clone, Debug, Hash)]
 pub(crate) struct RecvBuffer {
     bytes: ByteQueue,
@@ -139,7 +135,6 @@ impl RecvBuffer {
         };
         let rest = &payload[direct..];
         if rest.is_empty() && direct > 0 {
-            self.consumed += direct as u64;
             return Ok(false);
         }
         // Something is left, or nothing came: if a message ends with it, its end is left to read
@@ -148,7 +143,6 @@ impl RecvBuffer {
             self.ends.try_reserve(1)?;
         }
         self.bytes.push(rest)?;
-        self.consumed += direct as u64;
         if eom {
             self.ends.push_back(self.consumed + self.bytes.len() as u64);
         }
@@ -156,16 +150,10 @@ impl RecvBuffer {
     }
 
     /// Whether a whole payload may pass to the reader: it has bytes, nothing waits before it, and
-    /// all of it fits there.
+    /// all of it fits there. Nothing is left to read of it then, nor of a message that it ends.
     #[inline]
     pub(crate) fn passes(&self, payload: &[u8], sink: &Sink<'_>) -> bool {
         !payload.is_empty() && payload.len() <= sink.room() && self.holds_nothing()
-    }
-
-    /// Has it pass. Nothing is left to read of it, nor of a message that ends with it.
-    #[inline]
-    pub(crate) fn pass(&mut self, payload: &[u8], sink: &mut Sink<'_>) {
-        self.consumed += sink.take(payload) as u64;
     }
 
     /// Moves bytes to the reader, across the ends of messages. Messages without bytes behind them

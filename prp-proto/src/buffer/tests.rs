@@ -307,7 +307,7 @@ fn receive__sink_takes_what_is_next_and_the_ring_the_rest() {
     let mut buf = [0; 4];
     let mut sink = Sink::new(conn, &mut buf);
     receive.push(b"abcdef", true, Some(&mut sink)).unwrap();
-    assert!(sink.is_full());
+    assert_eq!(sink.filled(), 4);
     assert_eq!(receive.len(), 2);
     // The ring is not empty: nothing may overtake it.
     let mut buf2 = [0; 4];
@@ -318,6 +318,25 @@ fn receive__sink_takes_what_is_next_and_the_ring_the_rest() {
     let mut out = [0; 8];
     assert_eq!(receive.read_message(&mut out), Some(MessagePart { len: 2, end: true }));
     assert_eq!(receive.read_message(&mut out), Some(MessagePart { len: 2, end: true }));
+}
+
+/// A message without bytes that waits is something, and comes before the bytes behind it.
+#[test]
+fn receive__sink_takes_nothing_before_the_end_of_a_message_that_waits() {
+    let conn = ConnHandle { index: 0, generation: 0 };
+    let mut receive = RecvBuffer::new(100);
+    assert!(!receive.is_readable());
+    receive.push(b"", true, None).unwrap();
+    let mut buf = [0; 4];
+    let mut sink = Sink::new(conn, &mut buf);
+    assert!(!receive.passes(b"ab", &sink));
+    receive.push(b"ab", false, Some(&mut sink)).unwrap();
+    assert_eq!(sink.filled(), 0);
+    let mut out = [0; 8];
+    assert_eq!(receive.read_message(&mut out), Some(MessagePart { len: 0, end: true }));
+    assert!(receive.is_readable(), "the message goes on");
+    assert_eq!(receive.read_message(&mut out), Some(MessagePart { len: 2, end: false }));
+    assert!(!receive.is_readable());
 }
 
 #[test]
@@ -331,6 +350,38 @@ fn receive__stream_reads_run_across_messages() {
     assert_eq!(&out, b"abc");
     assert_eq!(receive.read_message(&mut out), Some(MessagePart { len: 1, end: true }));
     assert_eq!(receive.read_message(&mut out), None);
+}
+
+#[test]
+fn receive__push_says_if_there_is_more_to_read() {
+    let conn = ConnHandle { index: 0, generation: 0 };
+    let mut receive = RecvBuffer::new(100);
+    let mut buf = [0; 2];
+    let mut sink = Sink::new(conn, &mut buf);
+    assert_eq!(receive.push(b"", false, None), Ok(false));
+    assert_eq!(receive.push(b"ab", true, Some(&mut sink)), Ok(false), "the reader has it");
+    assert_eq!(receive.push(b"cd", false, Some(&mut sink)), Ok(true));
+    assert_eq!(receive.push(b"", true, None), Ok(true));
+    let mut out = [0; 9];
+    for _ in 0..2 {
+        assert_eq!(receive.peek(&mut out), 2);
+        assert_eq!(&out[..2], b"cd");
+    }
+    assert_eq!(receive.len(), 2, "peeking takes nothing");
+}
+
+/// SPEC PRP-SEG-7: ends of messages without bytes are forgotten if they take more than half of what
+/// is advertised.
+#[test]
+fn receive__empty_messages_are_passed_over_until_they_take_half() {
+    for (count, forgets) in [(0, false), (3, false), (4, false), (5, true), (8, true)] {
+        let mut receive = RecvBuffer::new(64);
+        (0..count).for_each(|_| _ = receive.push(b"", true, None));
+        assert_eq!(receive.pass_empty_messages(), forgets, "{count}");
+        assert!(!receive.is_readable());
+        let left = receive.read_message(&mut []).is_some();
+        assert_eq!(left, count > 0 && !forgets, "{count}");
+    }
 }
 
 /// A segment that begins in what is held and goes on in what is lent may have to be shorter.

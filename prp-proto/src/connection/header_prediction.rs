@@ -46,7 +46,7 @@ impl Connection {
         if !passes || self.crc_in().is_some_and(|key| !frame.crc_ok(key)) {
             return false;
         }
-        self.recv.buf.pass(frame.payload, sink);
+        sink.take(frame.payload);
         if news == 1 {
             self.on_only_acked(now);
         }

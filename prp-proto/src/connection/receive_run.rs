@@ -34,11 +34,12 @@ impl Connection {
             rest.drop_first();
             run += 1;
         }
-        if run > 0 {
-            self.recv.ack.arrival(seq + u32::from(run), false, now);
-            self.stats.segments_received += u64::from(run);
-            self.note_in_order(now, u32::from(run));
+        if run == 0 {
+            return 0;
         }
+        self.recv.ack.arrival(seq + u32::from(run), false, now);
+        self.stats.segments_received += u64::from(run);
+        self.note_in_order(now, u32::from(run));
         u64::from(run)
     }
 

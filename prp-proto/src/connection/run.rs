@@ -20,7 +20,7 @@ impl Connection {
         lent: &[u8],
     ) -> u16 {
         let mss = self.send.mss;
-        if last.len != mss || most == 0 {
+        if last.len != mss {
             return 0;
         }
         let run = self.run_length(batch, most);

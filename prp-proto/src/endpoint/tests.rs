@@ -1,5 +1,6 @@
 //! Two nodes in virtual time. Files by subject.
 
+mod acknowledgement;
 mod blocked;
 mod borrowed_write;
 mod classic;

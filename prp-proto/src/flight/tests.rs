@@ -99,3 +99,120 @@ fn mark_lost_if__names_the_earliest_transmission() {
     f.resent(f.base(), at(9));
     assert_eq!(f.mark_lost_if(|_| true), Some((4, 1)));
 }
+
+/// News is what was not known to have arrived, lost or not.
+#[test]
+fn ack_to__costs_what_is_news_and_tells_a_false_loss() {
+    let mut f = flight(4);
+    let base = f.base();
+    f.mark_received(base + 1);
+    f.mark_lost_if(|s| s.at == 200);
+    let acked = f.ack_to(base + 2, at(9));
+    assert_eq!((acked.cost, acked.false_loss), (100 + FRAME_COST, false));
+    let acked = f.ack_to(base + 4, at(9));
+    assert_eq!((acked.cost, acked.false_loss), (2 * (100 + FRAME_COST), true));
+    assert!(!f.has_lost() && !f.has_received());
+}
+
+/// What the peer was known to hold says nothing about how long the acknowledgement took.
+#[test]
+fn ack_to__a_segment_that_had_arrived_gives_no_round_trip() {
+    let mut f = flight(1);
+    f.mark_received(f.base());
+    assert_eq!(f.ack_to(f.next(), at(10)).rtt, None);
+}
+
+#[test]
+fn mark_received__costs_what_is_news() {
+    let mut f = flight(3);
+    let base = f.base();
+    f.mark_lost_if(|s| s.at == 100);
+    assert_eq!(f.mark_received(base + 1), Some(100 + FRAME_COST));
+    assert_eq!(f.mark_received(base + 2), Some(100 + FRAME_COST));
+    assert_eq!(f.mark_received(base + 2), None);
+    assert_eq!(f.mark_received(base + 3), None);
+    assert_eq!(f.cost(), 100 + FRAME_COST);
+}
+
+/// What is lost for the second time goes behind what was lost meanwhile.
+#[test]
+fn lost__a_second_time_waits_behind_others() {
+    let mut f = flight(3);
+    let base = f.base();
+    f.mark_lost_if(|s| s.at < 200);
+    f.resent(base, at(9));
+    f.mark_lost_if(|_| true);
+    let mut again = Vec::new();
+    while let Some((seq, _)) = f.next_lost() {
+        f.resent(seq, at(20));
+        again.push(seq.since(base));
+    }
+    assert_eq!(again, [1, 0, 2]);
+    assert_eq!(f.get(base).map(|s| (s.sends, s.sent)), Some((3, at(20))));
+}
+
+#[test]
+fn clear__not_as_long_as_there_is_anything() {
+    let mut f = flight(2);
+    assert!(!f.is_clear());
+    f.mark_all_lost();
+    f.ack_to(f.next(), at(9));
+    assert!(f.is_empty() && !f.is_clear(), "what was lost is still in line");
+    f.forget_found();
+    assert!(f.is_clear());
+    let mut f = flight(2);
+    let next = f.next();
+    f.clear();
+    assert!(f.is_clear() && f.cost() == 0);
+    assert_eq!(f.next(), next);
+}
+
+#[test]
+fn forget_found__drops_what_came_and_nothing_behind_it() {
+    let mut f = flight(3);
+    let base = f.base();
+    f.mark_all_lost();
+    f.mark_received(base);
+    f.forget_found();
+    assert_eq!(f.lost, [base + 1, base + 2]);
+    f.forget_found();
+    assert_eq!(f.lost, [base + 1, base + 2]);
+}
+
+#[test]
+fn only_one__that_was_sent_once_and_is_not_lost() {
+    assert!(!flight(0).has_only_one() && flight(1).has_only_one() && !flight(2).has_only_one());
+    let mut f = flight(1);
+    let base = f.base();
+    f.mark_lost_if(|_| true);
+    assert!(!f.has_only_one());
+    f.resent(base, at(5));
+    assert!(!f.has_only_one());
+    let mut f = flight(1);
+    assert_eq!(f.take_only().map(|s| s.end()), Some(100));
+    assert_eq!((f.base(), f.cost(), f.newest()), (base + 1, 0, Some(0)));
+    assert!(f.take_only().is_none() && f.base() == base + 1);
+}
+
+/// There is memory for what was announced, and for no more than may be in flight.
+#[test]
+fn prepare__finds_memory_beforehand() {
+    let mut f = flight(1);
+    f.prepare(usize::MAX).unwrap();
+    let memory = f.memory();
+    assert!(memory >= MAX_WINDOW as usize * size_of::<Segment>());
+    (1..MAX_WINDOW).for_each(|_| _ = f.push(0, 100, false, false, at(0)));
+    assert_eq!(f.memory(), memory);
+    f.trim();
+    assert_eq!(f.memory(), memory);
+    f.ack_to(f.next(), at(9));
+    f.trim();
+    assert_eq!(f.memory(), 0);
+}
+
+/// The counter of transmissions wraps.
+#[test]
+fn before__across_the_wrap() {
+    assert!(before(1, 2) && !before(2, 2) && !before(3, 2));
+    assert!(before(u32::MAX, 0) && !before(0, u32::MAX));
+}

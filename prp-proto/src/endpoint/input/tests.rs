@@ -347,6 +347,41 @@ fn expected__not_without_its_trailer() {
     assert_eq!((disposition, sink.filled()), (Disposition::Accepted, 100));
 }
 
+/// SPEC PRP-ACK-8: what acknowledges more than was sent is not expected, be a single segment in
+/// flight.
+#[test]
+fn expected__not_with_an_acknowledgement_of_what_was_never_sent() {
+    let mut pair = Pair::default();
+    let plain = ConnConfig { crc: false, ..ConnConfig::default() };
+    let (client, conn) = pair.established_with(plain, plain);
+    pair.client.endpoint.write(pair.time, client, &[1], Ending::Write).unwrap();
+    pair.drive();
+    assert_eq!(pair.server.endpoint.read(pair.time, conn, &mut [0; 9]), Ok(1));
+    let (now, mut batch) = (pair.time, TransmitBatch::new(32, 1 << 20));
+    let server = &mut pair.server.endpoint;
+    server.write(now, conn, &[7], Ending::Write).unwrap();
+    assert_eq!(server.poll_transmit(now, &mut batch), 1);
+    server.handle_sent(now);
+    pair.client.endpoint.write(now, client, &[7; 100], Ending::Write).unwrap();
+    batch.clear();
+    pair.client.endpoint.poll_transmit(now, &mut batch);
+    let frame = pair.client.endpoint.frame(&batch, 0).concat();
+    let acked = Frame::parse(&frame, ETHERTYPE).unwrap().flags().ackno();
+    let mut buf = [0; 1000];
+    let mut sink = Sink::new(conn, &mut buf);
+    for (more, expected) in [
+        (2, Disposition::Dropped(DropReason::BadAck)),
+        (3, Disposition::Dropped(DropReason::BadAck)),
+        (1, Disposition::Accepted),
+    ] {
+        let mut other = frame.clone();
+        let acked = acked.wrapping_add(more).to_be_bytes();
+        other[HEADER_LEN - 4..HEADER_LEN - 2].copy_from_slice(&acked);
+        assert_eq!(server.handle_frame(now, DeviceId(0), &other, Some(&mut sink)), expected);
+    }
+    assert_eq!(sink.filled(), 100);
+}
+
 /// SPEC PRP-WIN-4: a window that was said to be closed, and has not been said to be open, is asked
 /// about.
 #[test]

@@ -342,3 +342,24 @@ fn close__peer_that_stayed_in_vain_has_everything() {
     assert_eq!(pair.server.endpoint.take_error(s), None);
     assert!(pair.time < Instant::from_nanos(5_000_000_000));
 }
+
+/// PRP-CLOSE-5: an end that hears that its peer has finished does not stay, though their ends have
+/// crossed.
+#[test]
+fn close__end_whose_peer_has_finished_does_not_stay() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"first"), b"first");
+    pair.drive_for(Duration::from_secs(1));
+    pair.client.endpoint.release(pair.time, c, false);
+    pair.server.endpoint.release(pair.time, s, false);
+    // The acknowledgement of the server's end is lost: it asks, and the client has finished.
+    let mut is_lost = false;
+    pair.rule = Box::new(move |direction, bytes| {
+        let loses = direction == ToServer && !is_data(bytes) && !is_lost;
+        is_lost |= loses;
+        if loses { FrameAction::Drop } else { FrameAction::Pass }
+    });
+    assert!(pair.drive_until(|p| p.server.endpoint.connections() == 0));
+    assert_eq!(pair.client.endpoint.connections(), 1);
+}

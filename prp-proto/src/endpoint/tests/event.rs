@@ -84,6 +84,30 @@ fn writable__after_messages_without_bytes() {
     assert!(take_readiness(&mut pair, ToServer, c).writable);
 }
 
+/// Bytes that go straight to a reader acknowledge what the thread waits for.
+#[test]
+fn flushed__by_an_answer_to_a_reader() {
+    let mut pair = Pair::default();
+    let plain = ConnConfig { crc: false, ..ConnConfig::default() };
+    let (c, s) = pair.established_with(plain, plain);
+    assert_eq!(transfer(&mut pair, ToServer, c, s, b"first"), b"first");
+    pair.drive_for(Duration::from_secs(1));
+    pair.write_all(ToClient, s, b"question");
+    assert!(!pair.server.endpoint.await_flushed(s));
+    let (now, mut batch) = (pair.time, crate::TransmitBatch::new(1, 1 << 20));
+    assert_eq!(pair.server.endpoint.poll_transmit(now, &mut batch), 1);
+    pair.server.endpoint.handle_sent(now);
+    let question = pair.server.endpoint.frame(&batch, 0).concat();
+    pair.client.endpoint.handle_frame(now, DeviceId(0), &question, None);
+    pair.client.endpoint.write(now, c, b"answer", Ending::Write).unwrap();
+    let mut buf = [0; 64];
+    let mut sink = Sink::new(s, &mut buf);
+    hand_over(&mut pair, &mut sink);
+    assert_eq!(sink.filled(), 6);
+    let mut events = core::iter::from_fn(|| pair.server.endpoint.poll_event());
+    assert!(events.any(|e| matches!(e, Event::Conn(of, ready) if of == s && ready.flushed)));
+}
+
 #[test]
 fn flushed__only_for_a_thread_that_asked() {
     let mut pair = Pair::default();

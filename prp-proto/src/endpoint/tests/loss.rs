@@ -130,7 +130,9 @@ fn go_back_n__receiver_keeps_nothing_after_a_gap() {
     let (c, s) = pair.established_with(config, config);
     pair.rule = drop_nth(ToServer, &[1]);
     let data = pattern(1484 * 6);
+    let start = pair.time;
     assert_eq!(transfer(&mut pair, ToServer, c, s, &data), data);
+    assert!(pair.time.since(start) < MS, "the report of the gap is enough");
     let stats = pair.client.endpoint.conn_stats(c).unwrap();
     assert_eq!(stats.retransmitted, 5);
     assert_eq!(pair.server.endpoint.stats().drops[DropReason::OutOfOrder], 4);

@@ -226,3 +226,30 @@ fn receive__a_run_at_once() {
     assert_eq!(server.stats().frames_received, 1 + 9);
     assert_eq!(read(now, server, s, 1 << 16), [pattern(9 * 1_480), Vec::new()]);
 }
+
+/// All of a run takes the memory that others have left.
+#[test]
+fn receive__a_run_takes_no_fresh_memory() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    // What is read late leaves much.
+    for _ in 0..2 {
+        pair.write_all(ToServer, c, &pattern(300_000));
+        assert!(pair.drive_until(|pair| pair.server.endpoint.unread(s) == 300_000));
+        assert_eq!(pair.read_available(ToServer, s).len(), 300_000);
+        pair.drive();
+    }
+    let held = |pair: &Pair| {
+        pair.server.endpoint.overhead() + pair.server.endpoint.memory(s).map_or(0, |(_, b)| b)
+    };
+    let (now, before) = (pair.time, held(&pair));
+    pair.client.endpoint.write(now, c, &pattern(100 * 1_480), Ending::Write).unwrap();
+    let frames = sent(now, &mut pair.client.endpoint);
+    assert_eq!(frames.len(), 100);
+    let memory = frames.concat();
+    let mut run = PacketRun::new(&memory, frames[0].len(), frames[0].len());
+    let server = &mut pair.server.endpoint;
+    while server.handle_run(now, ETH0, ethernet_source(&frames[0]), &mut run, None).is_some() {}
+    assert_eq!(server.unread(s), 100 * 1_480);
+    assert!(held(&pair) < before + 10_000, "{} after {before}", held(&pair));
+}

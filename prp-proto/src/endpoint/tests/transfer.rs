@@ -145,6 +145,26 @@ fn sink__takes_arriving_data_past_the_receive_buffer() {
     assert_eq!(pair.read_available(ToServer, s), &data[3500..]);
 }
 
+#[test]
+fn sink__takes_nothing_of_another_connection() {
+    let mut pair = Pair::default();
+    let (c, s) = pair.established();
+    let (_, other) = pair.established();
+    for data in [b"first", b"again"] {
+        let now = pair.time;
+        pair.client.endpoint.write(now, c, data, Ending::Write).unwrap();
+        let mut batch = crate::TransmitBatch::new(32, 1 << 20);
+        assert_eq!(pair.client.endpoint.poll_transmit(now, &mut batch), 1);
+        let frame = pair.client.endpoint.frame(&batch, 0).concat();
+        let mut buf = [0; 100];
+        let mut sink = crate::endpoint::Sink::new(other, &mut buf);
+        let device = crate::addr::DeviceId(0);
+        pair.server.endpoint.handle_frame(now, device, &frame, Some(&mut sink));
+        assert_eq!(sink.filled(), 0);
+        assert_eq!(pair.read_available(ToServer, s), data);
+    }
+}
+
 /// Sequence numbers run through both wraps of the wire's 20 bits (and a classic peer's 16).
 #[test]
 fn numbers__wrap() {

@@ -446,6 +446,36 @@ fn udp__a_message_of_a_gso_batch_may_be_acknowledged_by_its_answer() {
     assert_eq!(net.sent.len(), before + 1);
 }
 
+//= PRP-ACK-2, type=test
+#[test]
+fn udp__a_quarter_of_a_small_window_is_acknowledged() {
+    let mut net = Net::new(HOSTS);
+    let config = ConnConfig { recv_buffer: Some(24 * 1484), ..ConnConfig::default() };
+    let (client, _) = net.established_with(config);
+    let mss = usize::from(net.ends[0].terms(client).unwrap().mss);
+    let quarter = 24 * 1484 / mss / 4;
+    // Messages are segments of their own. The first one confirms the connection.
+    for count in [1, quarter - 1, quarter] {
+        for _ in 0..count {
+            net.ends[0].write(net.time, client, &[7], Ending::Message).unwrap();
+        }
+        net.take_out();
+        let segments: Vec<_> = net.wire.drain(..).collect();
+        assert_eq!(segments.len(), count);
+        let before = net.sent.len();
+        for (from, _, bytes) in segments {
+            net.ends[1].handle_packet(net.time, DeviceId(0), from, &bytes, None);
+        }
+        net.take_out();
+        let acknowledged = net.sent.len() > before;
+        assert_eq!(acknowledged, count == quarter, "{count} of {quarter}");
+        // What is left is acknowledged when there is nothing else to do.
+        net.time = net.time + MS;
+        net.ends[1].handle_timeout(net.time);
+        net.drive();
+    }
+}
+
 //= PRP-PORT-4, type=test
 #[test]
 fn unowned_port__is_reported_of_a_datagram_by_any_process() {

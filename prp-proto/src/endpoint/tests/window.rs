@@ -88,6 +88,25 @@ fn window__a_quarter_is_announced_and_no_less() {
     }
 }
 
+/// PRP-ACK-2: nor of less than a quarter where two segments may come; of any where fewer may.
+#[test]
+fn window__news_of_room_by_what_is_unread_and_read() {
+    for (written, read, expected) in [(2, 2, 0), (3, 3, 1), (11, 1, 0), (12, 1, 1)] {
+        let mut pair = Pair::default();
+        let (c, s) = pair.established_with(ConnConfig::default(), small_buffer());
+        pair.write_all(ToServer, c, &pattern(written * 1484));
+        pair.drive_for(10 * MS);
+        let acks_sent = |pair: &Pair| pair.server.endpoint.conn_stats(s).unwrap().acks_sent;
+        let before = acks_sent(&pair);
+        for _ in 0..read {
+            let now = pair.time;
+            assert_eq!(pair.server.endpoint.read(now, s, &mut [0; 1484]), Ok(1484));
+        }
+        pair.drive_for(10 * MS);
+        assert_eq!(acks_sent(&pair), before + expected, "{read} of {written}");
+    }
+}
+
 /// PRP-WIN-5: the news of an opened window may be lost; a probe finds out.
 #[test]
 fn window__lost_update_is_found_by_a_probe() {
