@@ -8,6 +8,7 @@
 //! | `connect` | to a node: the holder's pair takes the place of the socket |
 //! | `accept`, `accept4` | a connection from the holder: its pair takes the place of the socket |
 //! | `bind`, `listen` | the holder listens on the same port of PRP |
+//! | `close` | of a listening socket: the holder looks whether it was the last at its port |
 //! | `sendto`, `sendmsg` | of a pair: an address is passed over |
 //! | `getsockname`, `getpeername`, `getsockopt`, `setsockopt` | of a pair: as of a TCP socket |
 //! | `getaddrinfo`, `gethostbyname` and its kin | names of nodes |

@@ -31,6 +31,7 @@ interpose! {
     connect(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int = connect::connect;
     bind(fd: c_int, address: *const sockaddr, len: socklen_t) -> c_int = listen::bind;
     listen(fd: c_int, backlog: c_int) -> c_int = listen::listen;
+    close(fd: c_int) -> c_int = listen::close;
     accept(fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int = listen::accept;
     accept4(fd: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int) -> c_int
         = listen::accept4;

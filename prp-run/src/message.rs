@@ -47,10 +47,12 @@ pub enum RequestKind {
     /// The calls that the kernel shows on the descriptor which comes along are the holder's to
     /// answer. The answer has the holder's number as a process.
     Supervise,
+    /// The process has closed a listening socket.
+    Closed,
 }
 
 impl RequestKind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Hello,
         Self::Connect,
         Self::ConnectNonblocking,
@@ -64,6 +66,7 @@ impl RequestKind {
         Self::ResetOnClose,
         Self::AcceptAgain,
         Self::Supervise,
+        Self::Closed,
     ];
 }
 

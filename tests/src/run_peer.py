@@ -267,6 +267,20 @@ def serve_once(port):
     connection.sendall(b"once")
 
 
+def serve_closing(port):
+    """Closes its listener, and listens again, as the client is told."""
+    listener = socket.create_server(("", port))
+    listening(listener)
+    connection, _ = listener.accept()
+    for _ in range(5):
+        listener.close()
+        connection.sendall(b"closed")
+        assert connection.recv(1)
+        listener = socket.create_server(("", port))
+        connection.sendall(b"listen")
+        assert connection.recv(1)
+
+
 def call_echo(host, port):
     """Sends and receives at once, ends its direction, and reads up to the end."""
     with socket.create_connection((host, port)) as connection:
@@ -347,6 +361,17 @@ def call_refused(host, port):
             select.select([], [nonblocking], [])
             error = nonblocking.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         assert error == errno.ECONNREFUSED, error
+
+
+def call_closing(host, port):
+    with socket.create_connection((host, port)) as telling:
+        for _ in range(5):
+            assert take(telling, 6) == b"closed"
+            call_refused(host, port)
+            telling.sendall(b".")
+            assert take(telling, 6) == b"listen"
+            socket.create_connection((host, port)).close()
+            telling.sendall(b".")
 
 
 def call_unanswered(host, port):

@@ -45,6 +45,7 @@ prp_tests::main! {
         key__is_that_of_the_holder,
         listen__without_descriptors_says_so,
         listener__ends_with_its_last_socket,
+        listener__ends_when_it_is_closed,
         listener__follows_one_of_an_older_run,
         listener__serves_both_or_one_of_them,
         loopback__is_claimed,
@@ -415,6 +416,13 @@ fn listener__ends_with_its_last_socket() {
     });
     let _server = run(pair.node(2)).serve("serve_asyncio", 7012);
     client.call("call_echo", "198.18.0.2", 7012);
+}
+
+/// While its process goes on, and may listen at the port again.
+fn listener__ends_when_it_is_closed() {
+    let pair = Topology::pair();
+    let _server = run(pair.node(2)).serve("serve_closing", 7029);
+    run(pair.node(1)).call("call_closing", "198.18.0.2", 7029);
 }
 
 /// As at a graceful reload: the older process still has the port when the newer one listens.

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::mem::zeroed;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{sockaddr, socklen_t};
 use prp_run::{Answer, BELL, Request, RequestKind, Settings};
@@ -12,8 +13,32 @@ use super::call::{self, fail};
 use super::family::Mark;
 use super::holder;
 use super::pair;
-use super::process::{note_tcp, settings};
+use super::process::{note_tcp, settings, unconfined};
 use super::{family, real};
+
+/// The number of the process that has listened, or 0. One that was forked since closes what it does
+/// not need, and its parent has that open.
+static LISTENING: AtomicU32 = AtomicU32::new(0);
+
+/// Closes a descriptor. Of a listening socket the holder is told: else connections would come to
+/// its port for up to a second more.
+///
+/// # Safety
+/// As for `close`.
+pub(super) unsafe fn close(fd: c_int) -> c_int {
+    let listening = LISTENING.load(Ordering::Relaxed);
+    let is_told = listening != 0
+        && call::number_option(fd, libc::SO_ACCEPTCONN).is_ok_and(|listens| listens != 0)
+        && listening == std::process::id();
+    // SAFETY: as the caller says.
+    let done = unsafe { real::close(fd) };
+    if let Some(settings) = unconfined().filter(|_| is_told && done == 0) {
+        let errno = call::errno();
+        let _ = holder::ask_soon(settings, &Request::new(RequestKind::Closed, settings.token));
+        fail(errno);
+    }
+    done
+}
 
 /// Binds a socket that is to serve PRP only, or that names this node by an address that no device
 /// of this machine has, to a loopback address which stands for that.
@@ -86,6 +111,7 @@ pub(super) unsafe fn listen(fd: c_int, backlog: c_int) -> c_int {
         let is_needed = settings.is_required || stands_in;
         return if is_needed { fail(libc::EPROTONOSUPPORT) } else { done };
     }
+    LISTENING.store(std::process::id(), Ordering::Relaxed);
     let answer = holder::ask_soon(settings, &request);
     let errno = answer.map_or_else(|why| why.errno(libc::ENETUNREACH), |(answer, _)| answer.errno);
     if errno != 0 && settings.is_required { fail(errno) } else { done }

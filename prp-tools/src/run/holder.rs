@@ -141,6 +141,10 @@ impl Holder {
                 self.processes.reset_on_close(request.number, request.port != 0);
                 Answer::default()
             }
+            RequestKind::Closed => {
+                self.check_sockets();
+                Answer::default()
+            }
             RequestKind::AcceptAgain => self.ring_again(&request),
             RequestKind::Supervise => self.begin_supervision(file),
             RequestKind::Bye => {

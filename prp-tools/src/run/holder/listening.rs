@@ -88,7 +88,7 @@ impl Holder {
     ) -> io::Result<()> {
         let (stop, stopped) = UnixStream::pair()?;
         let holder = self.clone();
-        self.ports.add(port, ListeningPort { sockets: vec![socket], _stop: stop });
+        self.ports.add(port, ListeningPort { sockets: vec![socket], stop });
         spawn(move || holder.accept_all(&listener, &stopped))
             .inspect_err(|_| self.ports.remove(port))
     }
@@ -133,11 +133,15 @@ impl Holder {
     /// on. Drops `begun` once it has its place among those that the program is to accept.
     fn ring(self: &Arc<Self>, port: u16, stream: PrpStream, peer: PrpAddr, begun: Sender<()>) {
         let number = self.number();
-        // If nobody listens any more, the next one is refused.
-        let refuse = || self.check_sockets();
-        let Some(socket) = self.ports.chosen(port) else { return refuse() };
-        let name = self.accepted_name(port, number, peer, socket);
-        let Ok(Pair { held, end }) = Pair::open(&name) else { return refuse() };
+        let opened = self.ports.chosen(port).and_then(|socket| {
+            let name = self.accepted_name(port, number, peer, socket);
+            Some((socket, Pair::open(&name).ok()?))
+        });
+        let Some((socket, Pair { held, end })) = opened else {
+            // The thread of the port waits for it.
+            drop(begun);
+            return self.check_sockets();
+        };
         // The program may accept before this thread goes on.
         let held = Arc::new(held);
         let connection = self.processes.add(number, None, &held);
@@ -147,7 +151,8 @@ impl Holder {
                 self.pass(Passage::new(number, stream, held, connection));
             }
             Err(_) => {
-                refuse();
+                // If nobody listens any more, the next one is refused.
+                self.check_sockets();
                 self.processes.remove(number);
             }
         }

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::io::{self, BufRead, BufReader, Read};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -23,6 +23,10 @@ const ASKING: Duration = Duration::from_secs(5);
 /// How long an ended connection stays: a program that had no descriptor for it asks once more.
 const ENDED: Duration = Duration::from_secs(1);
 
+/// How long the thread of a port whose sockets are closed may take to give it up, for which the
+/// program waits that has closed the last: on a busy machine some tenths of a second.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// The loopback address of IPv6, as the kernel's table has it on this machine.
 const LOOPBACK_IP6: &str = if cfg!(target_endian = "little") {
     "00000000000000000000000001000000"
@@ -35,6 +39,8 @@ const LOOPBACK_IP6: &str = if cfg!(target_endian = "little") {
 pub(super) struct Ports {
     /// Held while a port is opened: of two that ask at once only one could listen.
     opening: Mutex<()>,
+    /// Held while ports are closed: who asks for that meanwhile waits until they are.
+    closing: Mutex<()>,
     /// By port.
     listening: Mutex<HashMap<u16, ListeningPort>>,
     /// By the port of the connection to the listening socket, and whether that is of IPv6 alone.
@@ -48,7 +54,16 @@ pub(super) struct ListeningPort {
     /// The programs' sockets, with the newest last.
     pub(super) sockets: Vec<ListeningSocket>,
     /// Ends the thread that accepts, once it is closed.
-    pub(super) _stop: UnixStream,
+    pub(super) stop: UnixStream,
+}
+
+impl ListeningPort {
+    /// Ends the thread that accepts, and waits until it has closed the port of PRP.
+    fn end(mut self) {
+        let _ = self.stop.shutdown(Shutdown::Write);
+        let _ = self.stop.set_read_timeout(Some(CLOSING));
+        let _ = self.stop.read(&mut [0]);
+    }
 }
 
 /// A program's socket that listens.
@@ -178,24 +193,29 @@ impl Ports {
         self.ringing.lock().remove(&(is_ip6, port))
     }
 
-    /// Drops the ports whose sockets are all closed. Returns the connections that no program will
+    /// Closes the ports whose sockets are all closed. Returns the connections that no program will
     /// accept, or has asked for until `now`.
     pub(super) fn check(&self, now: Instant) -> Vec<Ringing> {
+        let closing = self.closing.lock();
         let mut listening = self.listening.lock();
         let mut waiting = self.waiting.lock();
         // While nothing can be added: it would not be in the tables.
         let is_empty = listening.is_empty() && waiting.is_empty();
         let sockets = if is_empty { None } else { Sockets::read() };
+        let mut closed = Vec::new();
         if let Some(sockets) = &sockets {
             let is_open = |socket: &ListeningSocket| sockets.listening.contains(&socket.inode);
-            listening.retain(|_, port| {
+            let is_closed = |_: &u16, port: &mut ListeningPort| {
                 port.sockets.retain(is_open);
-                !port.sockets.is_empty()
-            });
+                port.sockets.is_empty()
+            };
+            closed.extend(listening.extract_if(is_closed));
             waiting.retain(|(_, socket)| is_open(socket));
         }
         drop(waiting);
         drop(listening);
+        closed.into_iter().for_each(|(_, port)| port.end());
+        drop(closing);
         let is_over = |bell: &TcpStream| {
             let waits = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
             match recv(bell.as_raw_fd(), &mut [0], waits) {
@@ -340,7 +360,7 @@ mod tests {
     /// Has `ports` list a port with `socket`; the end that shows when it is dropped.
     fn list(ports: &Ports, port: u16, socket: ListeningSocket) -> UnixStream {
         let (stop, stopped) = UnixStream::pair().expect("descriptors");
-        ports.add(port, ListeningPort { sockets: vec![socket], _stop: stop });
+        ports.add(port, ListeningPort { sockets: vec![socket], stop });
         stopped
     }
 
@@ -373,7 +393,7 @@ mod tests {
         drop(older);
         ports.check(Instant::now());
         assert!(ports.is_empty());
-        assert_eq!(io::Read::read(&mut stopped, &mut [0]).expect("an end"), 0);
+        assert_eq!(stopped.read(&mut [0]).expect("an end"), 0);
     }
 
     #[test]
