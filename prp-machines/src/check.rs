@@ -106,9 +106,9 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome<ExitCode> {
             return Ok(ExitCode::from(NO_KERNEL));
         }
     };
-    let count = plan.kernels.len() * plan.models.len() * plan.scenes.len();
     output::line(format_args!(
-        "{count} scenes, {} minutes at most",
+        "{} scenes, {} minutes at most",
+        plan.count(),
         plan.end.saturating_duration_since(Instant::now()).as_secs().div_ceil(60)
     ));
     let (begin, mut report) = (Instant::now(), Report::default());
@@ -119,7 +119,10 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome<ExitCode> {
     }
     let mut table = args.results.as_ref().map(|file| Report::read(file)).transpose()?;
     let table = table.get_or_insert_with(|| report.clone());
-    table.sort(&scenes::all().iter().map(|scene| scene.name).collect::<Vec<_>>());
+    let all = scenes::all();
+    let any_card = all.iter().filter(|scene| !scene.depends_on_card).map(|scene| scene.name);
+    table.join_cards(&any_card.collect::<Vec<_>>());
+    table.sort(&all.iter().map(|scene| scene.name).collect::<Vec<_>>());
     output::text(format_args!("\n{table}"));
     if let Some(file) = &args.table {
         fs::write(file, table.to_string()).context(file.display())?;
@@ -139,10 +142,11 @@ fn list() {
     let names: Vec<_> = model::ALL.iter().map(|model| model.name).collect();
     output::line(format_args!("models: {}\nscenes:", names.join(", ")));
     for scene in scenes::all() {
-        let mark = if scene.is_core { "*" } else { " " };
-        output::line(format_args!("{mark} {:18} {}", scene.name, scene.summary));
+        let core = if scene.is_core { "*" } else { " " };
+        let card = if scene.depends_on_card { " " } else { "1" };
+        output::line(format_args!("{core}{card} {:18} {}", scene.name, scene.summary));
     }
-    output::line("* is run by --short");
+    output::line("* is run by --short, 1 with the first model only, since others change nothing");
 }
 
 impl<'a> Plan<'a> {
@@ -165,10 +169,23 @@ impl<'a> Plan<'a> {
             // Making it takes minutes, once. Where the scene is left out, it says what is missing.
             let _ = SystemRoot::find(&args.cache, args.package.as_deref());
         }
-        let minutes =
-            args.within.unwrap_or((kernels.len() * models.len() * scenes.len() * 6) as u64);
-        let end = Instant::now() + Duration::from_secs(60 * minutes);
-        Ok(Self { args, kernels, models, scenes, end })
+        let mut plan = Self { args, kernels, models, scenes, end: Instant::now() };
+        let minutes = args.within.unwrap_or_else(|| (plan.count() * 6) as u64);
+        plan.end += Duration::from_secs(60 * minutes);
+        Ok(plan)
+    }
+
+    /// How many times a scene is run.
+    fn count(&self) -> usize {
+        let with_models = self.models.iter().map(|model| self.scenes_with(model).count());
+        self.kernels.len() * with_models.sum::<usize>()
+    }
+
+    /// The scenes that are run with `model`: with the first one all, and with others those that
+    /// depend on the card.
+    fn scenes_with(&self, model: &'static Model) -> impl Iterator<Item = &Scene> {
+        let is_first = self.models.first() == Some(&model);
+        self.scenes.iter().filter(move |scene| is_first || scene.depends_on_card)
     }
 
     /// The kernel of the other machines where there are several: the next one.
@@ -180,7 +197,7 @@ impl<'a> Plan<'a> {
     /// Runs all scenes with one kernel and one model, and boots machines for them as needed.
     fn run_scenes(&self, kernel: &Kernel, model: &'static Model, report: &mut Report) {
         let mut booted: Option<(Setup, Lab)> = None;
-        for scene in &self.scenes {
+        for scene in self.scenes_with(model) {
             let begin = Instant::now();
             let verdict = self.run_scene(kernel, model, scene, &mut booted);
             let (label, seconds) = (&kernel.label, begin.elapsed().as_secs());
@@ -225,7 +242,7 @@ impl<'a> Plan<'a> {
         if let Some(reason) = (scene.exception)(kernel, model) {
             return Verdict::LeftOut(reason.to_owned());
         }
-        if let Some(reason) = self.has_no_system(scene, model) {
+        if let Some(reason) = self.has_no_system(scene) {
             return Verdict::LeftOut(reason);
         }
         if Instant::now() > self.end {
@@ -259,14 +276,11 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Why a scene with a system of its own is left out, if it is: no card has a part in it, and
-    /// what it needs may not be there where nobody has asked for it by name.
-    fn has_no_system(&self, scene: &Scene, model: &'static Model) -> Option<String> {
+    /// Why a scene with a system of its own is left out, if it is: what it needs may not be there
+    /// where nobody has asked for it by name.
+    fn has_no_system(&self, scene: &Scene) -> Option<String> {
         if scene.setup != Setup::System {
             return None;
-        }
-        if self.models.first() != Some(&model) {
-            return Some("no card has a part in it".to_owned());
         }
         let found = SystemRoot::find(&self.args.cache, self.args.package.as_deref());
         found.err().filter(|_| self.args.scenes.is_empty()).map(|reason| reason.to_string())

@@ -143,10 +143,13 @@ impl Machine {
     /// How a run has ended, if it has within `limit`.
     ///
     /// # Errors
-    /// The machine has ended.
+    /// The machine has ended, or the time for all is over: callers would ask again and again.
     pub(crate) fn wait(&mut self, run: Run, limit: Duration) -> Outcome<Option<Ended>> {
-        let limit = self.bounded(limit);
-        self.agent.wait(run.0, limit)
+        let ended = self.agent.wait(run.0, self.bounded(limit))?;
+        if ended.is_none() && Instant::now() >= self.end {
+            return Err(Failure::new("the time is over (--within)"));
+        }
+        Ok(ended)
     }
 
     /// `limit`, or the time that is left.

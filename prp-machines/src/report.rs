@@ -3,11 +3,13 @@
 use std::fmt::{self, Display};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
+use std::mem;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Context, Outcome};
+use crate::model;
 
 /// How a scene ended.
 #[derive(Clone, Debug, Deserialize, Serialize, Eq, PartialEq)]
@@ -81,6 +83,23 @@ impl Report {
         self.0.sort_by_key(|row| scenes.iter().position(|scene| *scene == row.scene));
     }
 
+    /// Has a table of their own for `scenes`, which any card is good enough for, with a column for
+    /// each kernel. A failure with one card counts more than that others passed.
+    pub(crate) fn join_cards(&mut self, scenes: &[&str]) {
+        let mut rows = mem::take(&mut self.0);
+        rows.sort_by_key(|row| match row.verdict {
+            Verdict::LeftOut(_) => 0,
+            Verdict::Passed => 1,
+            Verdict::Failed(_) => 2,
+        });
+        for mut row in rows {
+            if scenes.contains(&row.scene.as_str()) {
+                row.model = mem::replace(&mut row.kernel, "any card".to_owned());
+            }
+            self.add(row);
+        }
+    }
+
     /// How many scenes ended as `is_wanted` says.
     pub(crate) fn count(&self, is_wanted: impl Fn(&Verdict) -> bool) -> usize {
         self.0.iter().filter(|row| is_wanted(&row.verdict)).count()
@@ -123,18 +142,19 @@ impl Notes {
     }
 }
 
-/// A table for each kernel in Markdown: a line for each scene, a column for each model.
+/// A table for each kernel in Markdown: a line for each scene, a column for each model, in the
+/// order of [`model::ALL`].
 impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut notes = Notes::default();
-        for kernel in self.distinct(|row| &row.kernel) {
+        let mut kernels = self.distinct(|row| &row.kernel);
+        kernels.sort_unstable();
+        for kernel in kernels {
             let rows = self.0.iter().filter(|row| row.kernel == kernel);
-            let mut models: Vec<&str> = Vec::new();
-            for row in rows {
-                if !models.contains(&row.model.as_str()) {
-                    models.push(&row.model);
-                }
-            }
+            let mut models: Vec<&str> = rows.map(|row| row.model.as_str()).collect();
+            let place = |name| model::ALL.iter().position(|model| model.name == name);
+            models.sort_by_key(|&name| (place(name), name));
+            models.dedup();
             writeln!(f, "| {kernel} | {} |", models.join(" | "))?;
             writeln!(f, "| --- |{}", " --- |".repeat(models.len()))?;
             for scene in self.distinct(|row| &row.scene) {
@@ -180,6 +200,28 @@ mod tests {
         assert_eq!(report.to_string(), table);
         fs::write(&path, "something else\n").unwrap();
         Report::read(&path).unwrap_err();
+    }
+
+    #[test]
+    fn join_cards__a_failure_is_seen_and_columns_are_in_order() {
+        let mut report = Report::default();
+        for (scene, kernel, model, verdict) in [
+            ("card", "6.1", "tulip", Verdict::Passed),
+            ("none", "6.12", "e1000", Verdict::Failed("broken".to_owned())),
+            ("none", "6.12", "tulip", Verdict::Passed),
+            ("none", "6.1", "e1000", Verdict::LeftOut("nothing to run".to_owned())),
+            ("none", "6.1", "tulip", Verdict::Passed),
+            ("card", "6.1", "e1000", Verdict::Passed),
+        ] {
+            report.add(row(scene, kernel, model, verdict));
+        }
+        report.join_cards(&["none"]);
+        report.sort(&["card", "none"]);
+        let expected = "\
+            | 6.1 | e1000 | tulip |\n| --- | --- | --- |\n| card | ok | ok |\n\n\
+            | any card | 6.1 | 6.12 |\n| --- | --- | --- |\n| none | ok | FAILED (1) |\n\n\
+            (1) broken\n";
+        assert_eq!(report.to_string(), expected);
     }
 
     #[test]

@@ -53,6 +53,9 @@ pub(crate) struct Scene {
     pub(crate) setup: Setup,
     /// Whether it is run by `--short`.
     pub(crate) is_core: bool,
+    /// Whether it asks of the card or its driver what other scenes do not: if not, one model is as
+    /// good as all.
+    pub(crate) depends_on_card: bool,
     /// Where it is left out.
     pub(crate) exception: Exception,
     /// Its steps.
@@ -63,12 +66,19 @@ impl Scene {
     /// A scene with a pair, everywhere.
     const fn new(name: &'static str, summary: &'static str, run: fn(&mut Lab) -> Outcome) -> Self {
         let exception: Exception = |_, _| None;
-        Self { name, summary, setup: Setup::Pair, is_core: false, exception, run }
+        let (setup, is_core, depends_on_card) = (Setup::Pair, false, true);
+        Self { name, summary, setup, is_core, depends_on_card, exception, run }
     }
 
     /// The same scene with other machines.
     const fn with(mut self, setup: Setup) -> Self {
         self.setup = setup;
+        self
+    }
+
+    /// The same scene, which one model is enough for.
+    const fn with_any_card(mut self) -> Self {
+        self.depends_on_card = false;
         self
     }
 

@@ -17,7 +17,8 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
             "address-udp",
             "the device loses its IP address and gets it back, over UDP, in a flow",
             ip_address,
-        ),
+        )
+        .with_any_card(),
         Scene::new("module", "the module of the cards is unloaded and loaded in a flow", module),
         Scene::new(
             "unplug",
@@ -28,7 +29,8 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
             "clock",
             "each source of the clock, and another time of the day, in a flow",
             clock,
-        ),
+        )
+        .with_any_card(),
     ]
 };
 

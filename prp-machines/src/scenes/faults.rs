@@ -11,7 +11,8 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
         Scene::new("netem-udp", "the same over UDP", |lab| {
             lab.use_udp("eth0")?;
             netem(lab)
-        }),
+        })
+        .with_any_card(),
     ]
 };
 

@@ -12,14 +12,17 @@ use crate::scenes::{Scene, Setup};
 
 /// The scenes of this file.
 pub(super) const SCENES: fn() -> Vec<Scene> = || {
-    let two = |name, summary, run| Scene::new(name, summary, run).with(Setup::TwoMachines);
+    let two = |name, summary, run| {
+        Scene::new(name, summary, run).with(Setup::TwoMachines).with_any_card()
+    };
     vec![
         Scene::new(
             "router",
             "a router between two models of cards, from 6.6 on in the kernel",
             router,
         )
-        .with(Setup::Chain),
+        .with(Setup::Chain)
+        .with_any_card(),
         two("two-transfer", "20 MB in both directions between two machines", |lab| {
             lab.transfer(20_000_000)
         }),
@@ -34,9 +37,11 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
         two("two-pause", "one machine is paused for 10 s in a flow", |lab| pause(lab, 10)),
         two("two-pause-long", "one machine is paused for 100 s, longer than any limit", pause_long),
         Scene::new("three-bridge", "a third machine as a bridge between the two", bridge)
-            .with(Setup::ThreeMachines),
+            .with(Setup::ThreeMachines)
+            .with_any_card(),
         Scene::new("three-router", "a third machine as a router between the two", router)
-            .with(Setup::ThreeMachines),
+            .with(Setup::ThreeMachines)
+            .with_any_card(),
     ]
 };
 

@@ -7,12 +7,14 @@ use crate::scenes::{Scene, Setup};
 /// The scenes of this file.
 pub(super) const SCENES: fn() -> Vec<Scene> = || {
     vec![
-        Scene::new("fifo", "both ends as SCHED_FIFO on one processor", fifo),
-        Scene::new("busy", "two busy loops on each processor beside", busy),
+        Scene::new("fifo", "both ends as SCHED_FIFO on one processor", fifo).with_any_card(),
+        Scene::new("busy", "two busy loops on each processor beside", busy).with_any_card(),
         Scene::new("one-processor", "streams, messages and UDP with one processor", one_processor)
-            .with(Setup::OneProcessor),
+            .with(Setup::OneProcessor)
+            .with_any_card(),
         Scene::new("memory", "little memory, and most of that taken", memory)
-            .with(Setup::SmallMemory),
+            .with(Setup::SmallMemory)
+            .with_any_card(),
     ]
 };
 

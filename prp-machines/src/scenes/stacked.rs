@@ -36,7 +36,8 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
             "ipvlan",
             "ipvlan takes IP only: UDP is carried, Ethernet refused in words",
             ipvlan,
-        ),
+        )
+        .with_any_card(),
     ]
 };
 

@@ -12,7 +12,8 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
             "the package's unit starts, is confined, reloads, is restarted, leaves nothing",
             systemd,
         )
-        .with(Setup::System),
+        .with(Setup::System)
+        .with_any_card(),
     ]
 };
 
