@@ -1,5 +1,5 @@
-"""Runs a module of CPython's own tests, and prints a line with the result of each test:
-`suite.py test.test_socket`.
+"""Runs a module of tests, and prints a line with the result of each test: `suite.py test.test_socket`
+for one of CPython's own, `suite.py distributed.tests.test_core` for one of pytest's.
 
 A test that takes longer than LIMIT seconds is printed as a hang, and the rest run in a new process.
 What the tests print goes to standard error."""
@@ -25,29 +25,35 @@ class Lines(unittest.TestResult):
         # Tests fork, and a child that fails must not tell of it as if it were the whole.
         self.process = os.getpid()
 
-    def tell(self, what, test):
+    def tell(self, what, name):
         if os.getpid() == self.process:
-            os.write(self.file, f"{what} {test.id()}\n".encode())
+            os.write(self.file, f"{what} {name}\n".encode())
+
+    def begin(self, name):
+        self.worst = None
+        self.tell("begun", name)
+        faulthandler.dump_traceback_later(LIMIT, exit=True, file=sys.__stderr__)
+
+    def end(self, name):
+        faulthandler.cancel_dump_traceback_later()
+        self.tell(self.worst or "ok", name)
 
     def startTest(self, test):
         super().startTest(test)
-        if test.id() in self.done:
-            return
-        self.worst = None
-        self.tell("begun", test)
-        faulthandler.dump_traceback_later(LIMIT, exit=True)
+        if test.id() not in self.done:
+            self.begin(test.id())
 
     def stopTest(self, test):
         faulthandler.cancel_dump_traceback_later()
         if test.id() not in self.done:
-            self.tell(self.worst or "ok", test)
+            self.end(test.id())
         super().stopTest(test)
 
     def note(self, what, test, error=None):
         if error is not None:
             print(f"{what} {test.id()}: {self._exc_info_to_string(error, test)}", file=sys.stderr, flush=True)
         if isinstance(test, unittest.suite._ErrorHolder):
-            self.tell(what, test)
+            self.tell(what, test.id())
         else:
             self.worst = what
 
@@ -59,7 +65,7 @@ class Lines(unittest.TestResult):
 
     def addSkip(self, test, reason):
         if isinstance(test, unittest.suite._ErrorHolder):
-            self.tell("skipped", test)
+            self.tell("skipped", test.id())
         else:
             self.worst = self.worst or "skipped"
 
@@ -73,6 +79,30 @@ class Lines(unittest.TestResult):
         if err is not None:
             self.worst = "failed"
             print(f"failed {subtest.id()}: {err[1]!r}", file=sys.stderr, flush=True)
+
+
+class Reports:
+    """Has pytest tell the same of its tests."""
+
+    def __init__(self, module, lines):
+        self.module = module
+        self.lines = lines
+
+    def name(self, nodeid):
+        return self.module + nodeid[nodeid.index("::"):]
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = [item for item in items if self.name(item.nodeid) not in self.lines.done]
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.lines.begin(self.name(nodeid))
+
+    def pytest_runtest_logreport(self, report):
+        if report.outcome != "passed":
+            self.lines.worst = report.outcome
+
+    def pytest_runtest_logfinish(self, nodeid):
+        self.lines.end(self.name(nodeid))
 
 
 def pick(suite, done):
@@ -89,15 +119,24 @@ def pick(suite, done):
 
 
 def run(module, path):
+    faulthandler.enable()
+    done = {line.split(" ", 1)[1].rstrip("\n") for line in open(path)}
+    lines = Lines(path, done)
+    if not module.startswith("test."):
+        import pytest
+
+        # Its fixtures are what the package's own configuration would load.
+        words = ["--pyargs", module, "-p", "distributed.utils_test", "-p", "no:cacheprovider", "-m", "not slow"]
+        status = pytest.main(words, plugins=[Reports(module, lines)])
+        return 0 if status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) else int(status)
     from test import support
 
     # What needs the internet, a display or much time is skipped.
     support.use_resources = ["network"] if module == "test.test_socketserver" else []
     support.verbose = 0
-    faulthandler.enable()
-    done = {line.split(" ", 1)[1].rstrip("\n") for line in open(path)}
     suite = unittest.defaultTestLoader.loadTestsFromName(module)
-    pick(suite, done).run(Lines(path, done))
+    pick(suite, done).run(lines)
+    return 0
 
 
 def main():
@@ -124,4 +163,4 @@ def main():
 
 # Tests start this file anew in their child processes.
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
