@@ -145,7 +145,12 @@ static void errors(void)
     CHECK(close(fd) == 0);
     /* The port is free again at once. */
     CHECK(bind(other, any(&taken), sizeof taken) == 0);
+    CHECK(listen(other, 1) == 0);
     CHECK(close(other) == 0);
+    /* And nobody listens there. */
+    fd = open_socket();
+    FAILS(connect(fd, any(&taken), sizeof taken), ECONNREFUSED);
+    CHECK(close(fd) == 0);
     wrong = at(peer.sprp_addr, peer.sprp_port == 1 ? 2 : 1);
     fd = open_socket();
     FAILS(connect(fd, any(&wrong), sizeof wrong), ECONNREFUSED);

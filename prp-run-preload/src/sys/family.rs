@@ -13,6 +13,7 @@ use prp_run::{FAMILY, Request, RequestKind, Settings};
 use super::address::{self, RawAddress};
 use super::call::{self, Errno, fail};
 use super::connect::{again, by_holder, request};
+use super::listen::note_listening;
 use super::pair::{self, State};
 use super::process::settings;
 use super::{holder, launch, real};
@@ -243,6 +244,7 @@ fn listen_at(fd: c_int, mark: Mark, backlog: c_int) -> Result<(), Errno> {
         take_port(settings, fd, 0)?;
     }
     call::listen(fd, backlog)?;
+    note_listening();
     let mark = Mark::of(fd).ok_or(libc::EBADF)?;
     Mark { is_listening: true, ..mark }.put(fd)
 }

@@ -40,6 +40,11 @@ pub(super) unsafe fn close(fd: c_int) -> c_int {
     done
 }
 
+/// Notes that this process listens.
+pub(super) fn note_listening() {
+    LISTENING.store(std::process::id(), Ordering::Relaxed);
+}
+
 /// Binds a socket that is to serve PRP only, or that names this node by an address that no device
 /// of this machine has, to a loopback address which stands for that.
 ///
@@ -111,7 +116,7 @@ pub(super) unsafe fn listen(fd: c_int, backlog: c_int) -> c_int {
         let is_needed = settings.is_required || stands_in;
         return if is_needed { fail(libc::EPROTONOSUPPORT) } else { done };
     }
-    LISTENING.store(std::process::id(), Ordering::Relaxed);
+    note_listening();
     let answer = holder::ask_soon(settings, &request);
     let errno = answer.map_or_else(|why| why.errno(libc::ENETUNREACH), |(answer, _)| answer.errno);
     if errno != 0 && settings.is_required { fail(errno) } else { done }
