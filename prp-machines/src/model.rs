@@ -50,6 +50,11 @@ pub(crate) const ALL: [Model; 10] = [
 ];
 
 impl Model {
+    /// Why a device on top cannot give a card an address while it is up, if it cannot.
+    pub(crate) fn keeps_its_address(&self) -> Option<&'static str> {
+        (self.device == "pcnet").then_some("a pcnet that is up takes no other address")
+    }
+
     /// Why the kernel does not learn that a card's cable is pulled, if it does not: QEMU's e1000e
     /// never withdraws the interrupt of the first change of the link, and raises none for others.
     pub(crate) fn hides_its_cable(&self) -> Option<&'static str> {

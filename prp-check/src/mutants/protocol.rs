@@ -47,14 +47,6 @@ pub(super) const PROTOCOL: &[Mutation] = &[
         "        if ahead < 0 {",
         "        if ahead < -1 {",
     ),
-    mutation(
-        Explore,
-        "numbers are widened without a sign",
-        "segment numbers",
-        "prp-proto/src/seq.rs",
-        "wrapping_shl(shift).cast_signed() >> shift;",
-        "wrapping_shl(shift).cast_signed().cast_unsigned().wrapping_shr(shift).cast_signed();",
-    ),
     // Random frames, and networks in virtual time.
     mutation(
         Fuzz,
@@ -154,6 +146,14 @@ pub(super) const PROTOCOL: &[Mutation] = &[
         "                Timer::AckDelay => {}",
     ),
     // Other values, patterns and results.
+    mutation(
+        Unit,
+        "numbers are widened without a sign",
+        "segment numbers",
+        "prp-proto/src/seq.rs",
+        "wrapping_shl(shift).cast_signed() >> shift;",
+        "wrapping_shl(shift).cast_signed().cast_unsigned().wrapping_shr(shift).cast_signed();",
+    ),
     mutation(
         Unit,
         "a grant that no connection waits for is not refused",

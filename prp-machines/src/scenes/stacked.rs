@@ -26,7 +26,8 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
         Scene {
             exception: |_, model| {
                 let hint = "no teamd: apt-get install libteam-utils";
-                model.hides_its_cable().or_else(|| (!is_installed("teamd")).then_some(hint))
+                let hint = (!is_installed("teamd")).then_some(hint);
+                model.hides_its_cable().or_else(|| model.keeps_its_address()).or(hint)
             },
             ..Scene::new("team", "a team whose active card loses its cable in a flow", team)
         },
