@@ -14,7 +14,14 @@ pub(super) const SCENES: fn() -> Vec<Scene> = || {
             .with_any_card(),
         Scene::new("messages", "messages of 0 to 70,000 bytes, many of them padded", messages)
             .core(),
-        Scene::new("classic", "a client that knows the header of 1997 only", classic),
+        Scene {
+            // With room for more the kernel's driver breaks a rule of its memory.
+            exception: |_, model| {
+                let hint = "a pcnet has room for 32 received frames, and nothing repairs a loss";
+                (model.device == "pcnet").then_some(hint)
+            },
+            ..Scene::new("classic", "a client that knows the header of 1997 only", classic)
+        },
         Scene::new("refusal", "a closed port refuses, a killed peer resets", refusal)
             .with_any_card(),
         Scene::new("tcp-beside", "TCP and PRP on one card at the same time", tcp_beside),
@@ -86,10 +93,6 @@ fn classic(lab: &mut Lab) -> Outcome {
     // Debian's fq_codel drops what has waited too long, as it does in a machine that waits for its
     // host, and here nothing repairs a loss.
     lab.on_both("tc qdisc replace dev eth0 root pfifo limit 1000")?;
-    // A pcnet has room for 32 received frames.
-    if lab.model(1).device == "pcnet" {
-        lab.on_both("ethtool -G eth0 rx 512")?;
-    }
     lab.flow(&Flow { options: "--classic --lockstep", ..Flow::of(BYTES / 10) })
 }
 
