@@ -372,16 +372,14 @@ impl Datatype {
         self
     }
 
-    /// Describes the elements and their bounds for another rank.
-    pub fn describe(&self) -> Vec<u8> {
-        let mut text = Vec::new();
+    /// Describes the elements and their bounds for another rank, behind what `to` has.
+    pub fn describe(&self, to: &mut Vec<u8>) {
         for bound in [self.lb, self.ub] {
-            text.extend((bound as i64).to_le_bytes());
+            to.extend((bound as i64).to_le_bytes());
         }
         if let Some(part) = &self.elements {
-            part.describe(&mut text);
+            part.describe(to);
         }
-        text
     }
 
     /// Reads what [`Self::describe`] has written. `None` if it describes nothing.

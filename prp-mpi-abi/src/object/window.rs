@@ -98,9 +98,11 @@ impl Epochs {
         self.asked.get(&rank).filter(|asked| !asked.is_done()).map(|asked| asked.total)
     }
 
-    /// All ranks that were asked for something that may not be done.
-    pub(crate) fn all_asked(&self) -> Vec<usize> {
-        self.asked.iter().filter(|(_, asked)| !asked.is_done()).map(|(rank, _)| *rank).collect()
+    /// All ranks that were asked for something that may not be done, and for how many bytes each
+    /// was in all.
+    pub(crate) fn all_asked(&self) -> Vec<(usize, u64)> {
+        let open = self.asked.iter().filter(|(_, asked)| !asked.is_done());
+        open.map(|(rank, asked)| (*rank, asked.total)).collect()
     }
 
     /// The first `total` bytes for which a rank was asked are done.
@@ -162,7 +164,7 @@ mod tests {
         epochs.note_asked(1, 50);
         epochs.note_done(1, first);
         epochs.note_done(1, second);
-        assert_eq!(epochs.all_asked(), [1]);
+        assert_eq!(epochs.all_asked(), [(1, 150)]);
         assert_eq!(epochs.note_asked(1, 5), 55);
         epochs.note_done(1, 155);
         assert_eq!(epochs.asked_of(1), None);
@@ -175,7 +177,7 @@ mod tests {
         epochs.note_asked(1, 100);
         epochs.note_asked(2, 100);
         epochs.end_with(1);
-        assert_eq!(epochs.all_asked(), [2]);
+        assert_eq!(epochs.all_asked(), [(2, 100)]);
         epochs.end_with_all();
         assert!(epochs.all_asked().is_empty());
     }

@@ -149,6 +149,12 @@ fn check_unordered(of: &Datatype) {
     }
 }
 
+fn described(of: &Datatype) -> Vec<u8> {
+    let mut text = Vec::new();
+    of.describe(&mut text);
+    text
+}
+
 #[test]
 fn from_description__is_what_was_described() {
     let char = Datatype::basic(Class::Character, 1);
@@ -158,7 +164,7 @@ fn from_description__is_what_was_described() {
     let mixed = Datatype::structure([(0, 2, &int()), (100, 1, &vector), (9, 1, &char)]).unwrap();
     let empty = Datatype::blocks(&int(), []).unwrap();
     for of in [&int(), &pair, &vector, &mixed, &mixed.resized(-8, 5000).unwrap(), &empty] {
-        let text = of.describe();
+        let text = described(of);
         let read = Datatype::from_description(&text).unwrap();
         assert_eq!((read.lb(), read.ub(), listed(&read)), (of.lb(), of.ub(), listed(of)));
         assert_eq!(
@@ -171,7 +177,7 @@ fn from_description__is_what_was_described() {
         }
     }
     // The first 16 bytes are the bounds, with no element between them.
-    let mut wrong = int().describe();
+    let mut wrong = described(&int());
     wrong[24] = 9;
     assert!(Datatype::from_description(&wrong).is_none());
 }

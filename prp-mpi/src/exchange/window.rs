@@ -3,6 +3,7 @@
 //! A rank asks another one by messages, which that does in their order, with its exchange locked:
 //! so each is done at once as far as others see.
 
+mod access;
 mod action;
 mod fence;
 mod lock;
@@ -10,6 +11,8 @@ mod lock;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use self::access::Access;
+use self::access::LastDatatype;
 pub use self::action::Action;
 use self::fence::{Epoch, Fence};
 use self::lock::Locks;
@@ -20,48 +23,6 @@ use crate::operation::Operation;
 use crate::request::{RequestId, Status};
 use crate::sys::memory::Region;
 use crate::wire::{Header, Kind, Signature};
-
-/// Elements of a window, and what is done with them.
-#[derive(Clone, Debug)]
-pub struct Access {
-    /// What the places of the elements are seen from: bytes from the beginning of the window.
-    pub at: isize,
-    /// How many of the datatype there are.
-    pub count: usize,
-    /// What they are.
-    pub datatype: Arc<Datatype>,
-    /// How they are combined with others.
-    pub operation: Operation,
-}
-
-impl Access {
-    fn describe(&self) -> Vec<u8> {
-        let datatype = self.datatype.describe();
-        let mut text = Vec::with_capacity(21 + datatype.len());
-        text.extend((self.at as i64).to_le_bytes());
-        text.extend((self.count as u64).to_le_bytes());
-        text.push(self.operation as u8);
-        text.extend((datatype.len() as u32).to_le_bytes());
-        text.extend(datatype);
-        text
-    }
-
-    /// Reads a description, and what lies behind it.
-    fn read(text: &[u8]) -> Option<(Self, &[u8])> {
-        let (at, text) = text.split_first_chunk()?;
-        let (count, text) = text.split_first_chunk()?;
-        let ([operation], text) = text.split_first_chunk()?;
-        let (len, text) = text.split_first_chunk()?;
-        let (datatype, rest) = text.split_at_checked(u32::from_le_bytes(*len) as usize)?;
-        let access = Self {
-            at: isize::try_from(i64::from_le_bytes(*at)).ok()?,
-            count: usize::try_from(u64::from_le_bytes(*count)).ok()?,
-            datatype: Arc::new(Datatype::from_description(datatype)?),
-            operation: Operation::from_code(usize::from(*operation))?,
-        };
-        Some((access, rest))
-    }
-}
 
 /// The memory of a window.
 #[derive(Debug)]
@@ -177,6 +138,7 @@ pub(super) struct Windows {
     all: ByNumber<u64, Window>,
     expected: ByNumber<u32, Expected>,
     asked: u32,
+    last_datatype: LastDatatype,
     /// A thread does what other ranks ask for while the program computes.
     are_served: bool,
 }
@@ -267,13 +229,13 @@ impl Exchange {
     /// Asks a rank of the world for what takes no elements. The request is done when that is.
     pub fn ask(&mut self, to: usize, context: u64, action: Action) -> RequestId {
         let request = self.begin_parts(1);
-        self.put_to(to, context, action, request.0, (&[], Region::owned(0)), None);
+        self.put_to(to, context, action, request.0, (Vec::new(), Region::owned(0)), None);
         request
     }
 
     /// Tells a rank of the world something that it does not answer.
     pub fn tell(&mut self, to: usize, context: u64, action: Action) {
-        self.put_to(to, context, action, 0, (&[], Region::owned(0)), None);
+        self.put_to(to, context, action, 0, (Vec::new(), Region::owned(0)), None);
     }
 
     /// Has a rank of the world combine elements with `data`, which lies in one piece. A part of the
@@ -288,7 +250,7 @@ impl Exchange {
     ) {
         self.note_asked(to, context, 0);
         let (action, text) = (Action::Update, access.describe());
-        self.put_to(to, context, action, 0, (&text, data), Some(request));
+        self.put_to(to, context, action, 0, (text, data), Some(request));
     }
 
     /// The same, and what the elements were before goes to the packed bytes of `into` from `at` on.
@@ -308,7 +270,7 @@ impl Exchange {
         let id = self.windows.asked;
         self.windows.expected.insert(id, Expected { region, at, request });
         let text = access.describe();
-        self.put_to(to, context, action, id, (&text, data), None);
+        self.put_to(to, context, action, id, (text, data), None);
     }
 
     /// Notes that a rank is asked for something, and that so many answers will come.
@@ -326,7 +288,7 @@ impl Exchange {
         context: u64,
         action: Action,
         id: u32,
-        (text, data): (&[u8], Region),
+        (text, data): (Vec<u8>, Region),
         sent: Option<RequestId>,
     ) {
         let mut epoch = self.windows.all.get(&context).map_or(Epoch::Even, |window| window.epoch);
@@ -343,16 +305,14 @@ impl Exchange {
             signature: Signature::default(),
         };
         if to == self.me {
-            let mut bytes = text.to_vec();
+            let mut bytes = text;
             bytes.extend_from_slice(data.bytes().unwrap_or_default());
             self.act(to, &header, &bytes);
             sent.into_iter().for_each(|request| self.requests.advance(request));
             return;
         }
         if let Some(channel) = self.channels.get_mut(to).and_then(Option::as_mut) {
-            let mut front = Region::owned(text.len());
-            front.write(0, text);
-            channel.queue_parts(&header, front, data, sent);
+            channel.queue_parts(&header, Region::from(text), data, sent);
             // What nobody waits for may leave with what the program does next.
             if matches!(action, Action::Update | Action::Fence) {
                 let is_first = channel.is_remote() && !channel.is_in_burst();
@@ -389,20 +349,19 @@ impl Exchange {
             self.requests.advance(expected.request);
             return Some(());
         }
-        let window = self.windows.all.get_mut(&header.context)?;
+        let Windows { all, last_datatype, .. } = &mut self.windows;
+        let window = all.get_mut(&header.context)?;
         if action.is_access() {
             window.fences[epoch as usize].note_done();
             self.other_changes += 1;
         }
         match action {
             Action::Update | Action::Fetch | Action::CompareAndSwap => {
-                let (access, data) = Access::read(bytes)?;
+                let (access, data) = Access::read(bytes, last_datatype)?;
                 let old = window.access(action, &access, data)?;
                 if action != Action::Update {
-                    let mut answer = Region::owned(old.len());
-                    answer.write(0, &old);
-                    let context = header.context;
-                    self.put_to(from, context, Action::Answer, header.id, (&[], answer), None);
+                    let answer = (Vec::new(), Region::from(old));
+                    self.put_to(from, header.context, Action::Answer, header.id, answer, None);
                 }
             }
             Action::LockShared | Action::LockExclusive => {

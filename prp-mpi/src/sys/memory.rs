@@ -36,9 +36,19 @@ unsafe impl Sync for Owned {}
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: base and length are those of the box that was leaked in `Region::owned`, and no
+        // SAFETY: base and length are those of the box that was leaked for this region, and no
         // region is left.
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.base, self.len)) });
+    }
+}
+
+impl From<Vec<u8>> for Region {
+    /// Has the region keep the bytes.
+    fn from(bytes: Vec<u8>) -> Self {
+        let len = bytes.len();
+        let base = Box::leak(bytes.into_boxed_slice()).as_mut_ptr();
+        let keep = (len > 0).then(|| Arc::new(Owned { base, len }));
+        Self { base, len, layout: None, closed: None, _keep: keep }
     }
 }
 
@@ -66,13 +76,7 @@ impl Region {
 
     /// Memory of its own, all zero.
     pub fn owned(len: usize) -> Self {
-        if len == 0 {
-            let base = std::ptr::NonNull::dangling().as_ptr();
-            return Self { base, len, layout: None, closed: None, _keep: None };
-        }
-        let base = Box::leak(vec![0_u8; len].into_boxed_slice()).as_mut_ptr();
-        let keep = Arc::new(Owned { base, len });
-        Self { base, len, layout: None, closed: None, _keep: Some(keep) }
+        Self::from(vec![0; len])
     }
 
     /// Part of a region in one piece.

@@ -48,21 +48,19 @@ fn change<T>(
 /// Waits for something of these ranks of a window. `is_theirs`: no other rank can end the wait.
 fn wait_for<T>(
     window: &Window,
-    ranks: &[usize],
+    ranks: &(impl ExactSizeIterator<Item = usize> + Clone),
     is_theirs: bool,
     ready: impl FnMut(&mut Exchange) -> Option<T>,
 ) -> Result<T, Failure> {
     let process = process()?;
     let what = || {
         let name = process.name_of(window.context());
-        let named: Vec<_> = ranks.iter().take(4).map(usize::to_string).collect();
+        let named: Vec<_> = ranks.clone().take(4).map(|rank| rank.to_string()).collect();
         let rest = if ranks.len() > named.len() { ", ..." } else { "" };
         let text = format!("of ranks {}{rest}", named.join(", "));
         let mut waiting = Waiting::new(current_call(), name, text);
-        if let [rank] = ranks
-            && is_theirs
-        {
-            waiting.peer = Some(window.comm.group[*rank]);
+        if is_theirs && ranks.len() == 1 {
+            waiting.peer = ranks.clone().next().map(|rank| window.comm.group[rank]);
         }
         waiting
     };
@@ -80,7 +78,7 @@ fn ask_all(window: &Window, ranks: &[usize], action: Action) -> Outcome {
     };
     // A lock is free once the rank that holds it gives it back, which may be any.
     let is_theirs = !matches!(action, Action::LockShared | Action::LockExclusive);
-    wait_for(window, ranks, is_theirs, |exchange| {
+    wait_for(window, &ranks.iter().copied(), is_theirs, |exchange| {
         requests.retain(|request| exchange.take(*request).is_none());
         requests.is_empty().then_some(())
     })
@@ -105,7 +103,8 @@ fn complete(window: &Window, ranks: &[usize]) -> Outcome {
 /// The same of all ranks.
 fn complete_all(window: &Window) -> Outcome {
     let asked = window.epochs.lock().all_asked();
-    complete(window, &asked)
+    let ranks: Vec<usize> = asked.into_iter().map(|(rank, _)| rank).collect();
+    complete(window, &ranks)
 }
 
 /// In a fence of at most so many ranks each tells all others how often it has asked them: the one
@@ -116,12 +115,7 @@ const FEW: usize = 4;
 /// know how often it was asked, so that no answer is needed.
 pub(super) fn complete_among_all(window: &Window, win: Handle) -> Outcome {
     let process = process()?;
-    let asked: Vec<(usize, u64)> = {
-        let epochs = window.epochs.lock();
-        let asked = epochs.all_asked().into_iter();
-        asked.filter_map(|rank| Some((rank, epochs.asked_of(rank)?))).collect()
-    };
-    let ranks: Vec<usize> = asked.iter().map(|(rank, _)| *rank).collect();
+    let asked = window.epochs.lock().all_asked();
     let (context, group) = (window.context(), &window.comm.group);
     process.complete_released();
     let counts = process.exchange().begin_fence(context, group);
@@ -131,9 +125,8 @@ pub(super) fn complete_among_all(window: &Window, win: Handle) -> Outcome {
         let sum = sum_for_own(&window.comm, win, &counts)?;
         process.exchange().note_counts(context, group.len(), sum);
     }
-    let everyone: Vec<usize> = (0..group.len()).collect();
-    let asked_in_world = window.in_world(&ranks);
-    wait_for(window, &everyone, false, |exchange| {
+    let asked_in_world: Vec<usize> = asked.iter().map(|(rank, _)| group[*rank]).collect();
+    wait_for(window, &(0..group.len()), false, |exchange| {
         exchange.end_fence(context, group.len(), &asked_in_world)
     })?;
     let mut epochs = window.epochs.lock();
@@ -329,7 +322,9 @@ pub(crate) fn win_start(group: Handle, assert: c_int, win: Handle) -> Outcome {
         Ok(())
     })?;
     let world = window.in_world(&ranks);
-    wait_for(&window, &ranks, true, |exchange| exchange.take_posts(window.context(), &world))
+    wait_for(&window, &ranks.iter().copied(), true, |exchange| {
+        exchange.take_posts(window.context(), &world)
+    })
 }
 
 pub(crate) fn win_complete(win: Handle) -> Outcome {
@@ -354,7 +349,7 @@ pub(crate) fn win_wait(win: Handle) -> Outcome {
     let window = window_of(win)?;
     let ranks = posted(&window, win)?;
     let world = window.in_world(&ranks);
-    wait_for(&window, &ranks, true, |exchange| {
+    wait_for(&window, &ranks.iter().copied(), true, |exchange| {
         exchange.take_completions(window.context(), &world)
     })?;
     window.epochs.lock().posted = None;

@@ -53,19 +53,19 @@ impl Exchange {
     /// Begins a fence: how often this rank has asked each of these ranks of the world for something
     /// since the last one.
     pub fn begin_fence(&mut self, context: u64, ranks: &[usize]) -> Vec<u32> {
-        let asked = self.windows.all.get_mut(&context).map(|window| {
-            window.epoch = window.epoch.next();
-            std::mem::take(&mut window.asked)
-        });
-        let asked = asked.unwrap_or_default();
-        ranks.iter().map(|rank| asked.get(rank).copied().unwrap_or(0)).collect()
+        let Some(window) = self.windows.all.get_mut(&context) else { return vec![0; ranks.len()] };
+        window.epoch = window.epoch.next();
+        let asked = |rank| window.asked.get(rank).copied().unwrap_or(0);
+        let counts = ranks.iter().map(asked).collect();
+        window.asked.clear();
+        counts
     }
 
     /// Tells each of these ranks of the world how often this one has asked it for something before
     /// the fence that has begun.
     pub fn tell_counts(&mut self, context: u64, ranks: &[usize], counts: &[u32]) {
         for (&to, &count) in ranks.iter().zip(counts) {
-            self.put_to(to, context, Action::Fence, count, (&[], Region::owned(0)), None);
+            self.put_to(to, context, Action::Fence, count, (Vec::new(), Region::owned(0)), None);
         }
     }
 
