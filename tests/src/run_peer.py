@@ -294,6 +294,20 @@ def call_echo(host, port):
         os.wait()
 
 
+def call_urgent(host, port):
+    """Sends bytes with urgent data at their end, and in their midst, which come back whole."""
+    with socket.create_connection((host, port)) as connection:
+        for rest in (b"", b"after") * 50:
+            try:
+                connection.send(b"urgent", socket.MSG_OOB)
+            except OSError as error:
+                # By kernels before 5.15.
+                assert error.errno == errno.EOPNOTSUPP, error
+                connection.send(b"urgent")
+            connection.sendall(rest)
+            assert take(connection, 6 + len(rest)) == b"urgent" + rest
+
+
 def call_many(host, port):
     async def one(number):
         reader, writer = await asyncio.open_connection(host, port)

@@ -53,6 +53,7 @@ prp_tests::main! {
         names__and_options_are_as_of_tcp,
         reset__by_a_linger_of_zero,
         reset__is_no_end_of_file,
+        urgent_data__is_not_lost,
         workers__accept_from_one_listener;
 }
 
@@ -416,6 +417,12 @@ fn listener__ends_with_its_last_socket() {
     });
     let _server = run(pair.node(2)).serve("serve_asyncio", 7012);
     client.call("call_echo", "198.18.0.2", 7012);
+}
+
+fn urgent_data__is_not_lost() {
+    let pair = Topology::pair();
+    let _server = run(pair.node(2)).serve("serve_forking", 7038);
+    run(pair.node(1)).call("call_urgent", "198.18.0.2", 7038);
 }
 
 /// While its process goes on, and may listen at the port again.

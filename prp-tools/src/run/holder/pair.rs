@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
-use nix::sys::socket::sockopt::SndBuf;
+use nix::sys::socket::sockopt::{OobInline, SndBuf};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, bind, getsockopt, recv, send,
     setsockopt, socketpair,
@@ -68,6 +68,8 @@ impl Pair {
         let flags = SockFlag::SOCK_CLOEXEC;
         let (held, end) = socketpair(AddressFamily::Unix, SockType::Stream, None, flags)?;
         bind(end.as_raw_fd(), &UnixAddr::new_abstract(&name.to_bytes())?)?;
+        // PRP has no urgent data: the byte is one of the others, and not lost.
+        setsockopt(&held, OobInline, &true)?;
         Ok(Self { held: held.into(), end })
     }
 

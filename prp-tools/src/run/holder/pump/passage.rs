@@ -43,8 +43,10 @@ pub(in crate::run::holder) struct Passage {
     /// Something may have come to the holder's end. That is readable all the time, since the byte
     /// that was passed on last is left in it: only edges tell.
     has_arrivals: bool,
-    /// The program's direction has ended, or the connection, as an edge told: no other will.
-    is_ending: bool,
+    /// More may follow what a look shows, as an edge told: the end of the program's direction, or of
+    /// the connection, of which no other edge will tell; or urgent data, before which the kernel
+    /// stops.
+    may_show_less: bool,
     /// No process has the program's end any more, as an edge told.
     is_hung_up: bool,
     /// Since when that is known, once the program's direction has ended.
@@ -89,7 +91,7 @@ impl Passage {
             held,
             connection,
             has_arrivals: true,
-            is_ending: false,
+            may_show_less: false,
             is_hung_up: false,
             closed: None,
             due: None,
@@ -118,7 +120,8 @@ impl Passage {
     /// Returns what is to be known of the holder's end. Room is not, unless there was none: each
     /// time that a program reads makes some.
     pub(super) fn event(&self) -> EpollEvent {
-        let mut flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
+        let mut flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLPRI | EpollFlags::EPOLLRDHUP;
+        flags |= EpollFlags::EPOLLET;
         flags.set(EpollFlags::EPOLLOUT, self.is_room_awaited);
         EpollEvent::new(flags, self.number)
     }
@@ -134,7 +137,7 @@ impl Passage {
         self.has_room |= events.contains(EpollFlags::EPOLLOUT);
         self.has_arrivals |= events.intersects(!EpollFlags::EPOLLOUT);
         self.is_hung_up |= events.contains(EpollFlags::EPOLLHUP);
-        self.is_ending |= events.intersects(!(EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT));
+        self.may_show_less |= events.intersects(!(EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT));
     }
 
     /// Notes that the stream has what [`Self::awaited`] says.
@@ -200,7 +203,7 @@ impl Passage {
                     };
                     self.is_full = written < count;
                     // What comes from now on is another edge.
-                    self.has_arrivals = !is_all || self.is_full || self.is_ending;
+                    self.has_arrivals = !is_all || self.is_full || self.may_show_less;
                     if self.take(&mut bytes[..written]).is_err() {
                         return Some(End::Left);
                     }
