@@ -251,6 +251,7 @@ type FindingKind =
   | "mtu" // less than mtu= says, or no room for a datagram of 1200 bytes
   | "qdisc" // one that shapes or delays
   | "device_errors" | "ring_drops" | "half_duplex" | "speed" // below 1 Gbit/s
+  | "one_queue" // frames that are not of IP come by the first alone
   | "filter" // a chain of nftables, or a place for filters of tc
   | "eee" | "interrupt_moderation" | "pause_frames" | "bond"
   | "governor" | "idle_states" // with --latency

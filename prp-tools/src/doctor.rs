@@ -10,6 +10,7 @@ mod node_port;
 mod process;
 mod processes;
 mod progress;
+mod queues;
 mod report;
 mod route;
 mod router;

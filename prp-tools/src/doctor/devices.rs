@@ -25,6 +25,9 @@ const DATAGRAM: u32 = 1200;
 const IPV4_HEADERS: u32 = 20 + 8;
 const IPV6_HEADERS: u32 = 40 + 8;
 
+/// How often each processor has served each interrupt.
+const INTERRUPTS: &str = "/proc/interrupts";
+
 /// Handlers of packet sockets, in the kernel's list of what takes frames of a type.
 const SOCKETS: [&str; 4] = ["packet_rcv", "tpacket_rcv", "packet_rcv_fanout", "packet_rcv_spkt"];
 
@@ -55,7 +58,9 @@ pub(super) fn findings(file: &HostsFile, latency: bool) -> Vec<Finding> {
     let addresses = ip_addresses().unwrap_or_default();
     found.extend(own.iter().filter_map(|(own, _)| of_datagrams(*own, &addresses, &states)));
     let settings = |name: &str| CardSettings::of(name).unwrap_or_default();
-    found.extend(hardware::findings(Path::new(hardware::SYSFS), &devices, settings, latency));
+    let sysfs = Path::new(hardware::SYSFS);
+    let interrupts = fs::read_to_string(INTERRUPTS).unwrap_or_default();
+    found.extend(hardware::findings(sysfs, &interrupts, &devices, settings, latency));
     found.extend(of_ethertype(&types, file.hosts().ethertype()));
     found
 }

@@ -49,6 +49,7 @@ kinds! {
     DeviceErrors,
     Filter,
     RingDrops,
+    OneQueue,
     InterruptModeration,
     Eee,
     PauseFrames,
