@@ -43,7 +43,7 @@ pub(in crate::run::holder) struct Passage {
     /// Something may have come to the holder's end. That is readable all the time, since the byte
     /// that was passed on last is left in it: only edges tell.
     has_arrivals: bool,
-    /// More may follow what a look shows, as an edge told: the end of the program's direction, or of
+    /// More may follow what a look shows, as an edge told: the end of the program's direction or of
     /// the connection, of which no other edge will tell; or urgent data, before which the kernel
     /// stops.
     may_show_less: bool,
