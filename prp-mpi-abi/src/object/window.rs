@@ -112,6 +112,11 @@ impl Epochs {
         }
     }
 
+    /// The same of several ranks.
+    pub(crate) fn note_all_done(&mut self, asked: &[(usize, u64)]) {
+        asked.iter().for_each(|&(rank, total)| self.note_done(rank, total));
+    }
+
     /// The epoch with a rank ends, and with it all that the rank was asked for.
     pub(crate) fn end_with(&mut self, rank: usize) {
         self.asked.entry(rank).and_modify(|asked| asked.done = asked.total);

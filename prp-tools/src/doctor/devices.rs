@@ -14,7 +14,7 @@ use prp_proto::hosts::interface_name;
 use prp_sock::{HostsFile, Resolver};
 
 use super::finding::{Finding, Kind};
-use super::hardware;
+use super::{hardware, queues};
 
 /// Queueing disciplines that neither shape nor delay.
 const USUAL: [&str; 7] = ["noqueue", "mq", "fq", "fq_codel", "pfifo_fast", "pfifo", "noop"];
@@ -60,8 +60,10 @@ pub(super) fn findings(file: &HostsFile, latency: bool) -> Vec<Finding> {
     let settings = |name: &str| CardSettings::of(name).unwrap_or_default();
     let sysfs = Path::new(hardware::SYSFS);
     let interrupts = fs::read_to_string(INTERRUPTS).unwrap_or_default();
-    found.extend(hardware::findings(sysfs, &interrupts, &devices, settings, latency));
-    found.extend(of_ethertype(&types, file.hosts().ethertype()));
+    let ethertype = file.hosts().ethertype();
+    let queues = |folder: &Path, name: &str| queues::finding(folder, name, &interrupts, ethertype);
+    found.extend(hardware::findings(sysfs, &devices, settings, queues, latency));
+    found.extend(of_ethertype(&types, ethertype));
     found
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use prp_device::{CardSettings, DeviceState};
 
+use super::card;
 use super::finding::{Finding, Kind};
-use super::{card, queues};
 
 /// Where sysfs is mounted.
 pub(super) const SYSFS: &str = "/sys";
@@ -39,14 +39,14 @@ const WITH_OTHER_ADDRESSES: [&str; 3] = ["bridge", "macvlan", "openvswitch"];
 /// Counters of frames for which a card or its driver had no room.
 const RING_DROPS: [&str; 3] = ["rx_missed_errors", "rx_fifo_errors", "rx_over_errors"];
 
-/// What is to be said of the cards of `devices`, and of the machine if one has a card. `interrupts`
-/// is the text of `/proc/interrupts`, and `settings` has what the driver of a card says; `latency`
-/// matters.
+/// What is to be said of the cards of `devices`, and of the machine if one has a card. `settings`
+/// has what the driver of a card says, and `queues` what is to be said of its queues, by its folder
+/// in sysfs and its name; `latency` matters.
 pub(super) fn findings(
     sysfs: &Path,
-    interrupts: &str,
     devices: &[&DeviceState],
     settings: impl Fn(&str) -> CardSettings,
+    queues: impl Fn(&Path, &str) -> Option<Finding>,
     latency: bool,
 ) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn findings(
             found.extend(of_card(&folder, &state.name));
             found.extend(of_ring(&folder.join("statistics"), &state.name, &settings));
             found.extend(card::findings(&state.name, &settings, latency));
-            found.extend(queues::finding(&folder, &state.name, interrupts));
+            found.extend(queues(&folder, &state.name));
         }
     }
     let firmware = sysfs.join("class/dmi/id");
@@ -187,7 +187,7 @@ mod tests {
     /// What is found of a device `eth0` with these files.
     fn found(files: &[(&str, &str)], state: DeviceState, settings: CardSettings) -> Vec<Finding> {
         let eth0 = DeviceState { name: "eth0".into(), ..state };
-        findings(planted(files).path(), "", &[&eth0], |_| settings, false)
+        findings(planted(files).path(), &[&eth0], |_| settings, |_, _| None, false)
     }
 
     fn kinds(files: &[(&str, &str)], index: u32) -> Vec<Kind> {

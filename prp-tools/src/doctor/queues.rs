@@ -6,8 +6,14 @@ use std::path::Path;
 use super::finding::{Finding, Kind};
 
 /// Returns what is to be said of the card called `name`, if it has several receive queues. `folder`
-/// is its folder in sysfs, and `interrupts` the text of `/proc/interrupts`.
-pub(super) fn finding(folder: &Path, name: &str, interrupts: &str) -> Option<Finding> {
+/// is its folder in sysfs, `interrupts` the text of `/proc/interrupts`, and `ethertype` that of the
+/// cluster's frames.
+pub(super) fn finding(
+    folder: &Path,
+    name: &str,
+    interrupts: &str,
+    ethertype: u16,
+) -> Option<Finding> {
     let queues = entries(&folder.join("queues")).filter(|queue| queue.starts_with("rx-")).count();
     if queues < 2 {
         return None;
@@ -19,8 +25,8 @@ pub(super) fn finding(folder: &Path, name: &str, interrupts: &str) -> Option<Fin
          first{by}"
     );
     let fix = format!(
-        "if that processor is busy: `ethtool -N {name} flow-type ether proto 0x88b5 action QUEUE`, \
-         where the driver takes it; or `udp:ADDRESS` in prphosts"
+        "if that processor is busy: `ethtool -N {name} flow-type ether proto {ethertype:#06x} action \
+         QUEUE`, where the driver takes it; or `udp:ADDRESS` in prphosts"
     );
     Some(Finding::note(Kind::OneQueue, cause, &fix))
 }
@@ -77,7 +83,7 @@ mod tests {
         for name in names.chain(own).chain(["queues/tx-0".to_owned()]) {
             fs::create_dir_all(folder.path().join(name)).unwrap();
         }
-        finding(folder.path(), "eth0", INTERRUPTS).map(|found| found.to_string())
+        finding(folder.path(), "eth0", INTERRUPTS, 0x88b6).map(|found| found.to_string())
     }
 
     #[test]
@@ -86,6 +92,7 @@ mod tests {
         assert_eq!(found(1, &["25", "26"]), None);
         let text = found(4, &["28", "25", "26"]).expect("a note");
         assert!(text.contains("4 receive queues") && text.contains("processor 1 serves"), "{text}");
+        assert!(text.contains("proto 0x88b6 action"), "{text}");
         let text = found(2, &["30"]).expect("a note");
         assert!(text.contains("processor 0 serves"), "{text}");
         // Expect: no word of a processor where the interrupts are not known, or none came.

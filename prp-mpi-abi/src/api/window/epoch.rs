@@ -91,20 +91,21 @@ fn complete(window: &Window, ranks: &[usize]) -> Outcome {
         let epochs = window.epochs.lock();
         ranks.iter().filter_map(|&rank| Some((rank, epochs.asked_of(rank)?))).collect()
     };
+    complete_asked(window, &asked)
+}
+
+/// The same of these ranks and the bytes that each was asked for in all.
+fn complete_asked(window: &Window, asked: &[(usize, u64)]) -> Outcome {
     let ranks: Vec<usize> = asked.iter().map(|(rank, _)| *rank).collect();
     ask_all(window, &ranks, Action::Flush)?;
-    let mut epochs = window.epochs.lock();
-    for (rank, total) in asked {
-        epochs.note_done(rank, total);
-    }
+    window.epochs.lock().note_all_done(asked);
     Ok(())
 }
 
 /// The same of all ranks.
 fn complete_all(window: &Window) -> Outcome {
     let asked = window.epochs.lock().all_asked();
-    let ranks: Vec<usize> = asked.into_iter().map(|(rank, _)| rank).collect();
-    complete(window, &ranks)
+    complete_asked(window, &asked)
 }
 
 /// In a fence of at most so many ranks each tells all others how often it has asked them: the one
@@ -129,10 +130,7 @@ pub(super) fn complete_among_all(window: &Window, win: Handle) -> Outcome {
     wait_for(window, &(0..group.len()), false, |exchange| {
         exchange.end_fence(context, group.len(), &asked_in_world)
     })?;
-    let mut epochs = window.epochs.lock();
-    for (rank, total) in asked {
-        epochs.note_done(rank, total);
-    }
+    window.epochs.lock().note_all_done(&asked);
     Ok(())
 }
 
