@@ -208,7 +208,9 @@ fn hold(args: &RunArgs) -> Result<Settings, Failure> {
     if let Some(socket) = detach(OwnedFd::from(socket)).map_err(failed)? {
         Holder::new(settings, hosts, report).serve(&UnixListener::from(socket));
     }
-    holder::check_start(&settings).map_err(failed)?;
+    if holder::is_awaited(&settings) {
+        holder::check_start(&settings).map_err(failed)?;
+    }
     Ok(settings)
 }
 

@@ -103,6 +103,12 @@ pub(super) fn ask_soon(settings: &Settings, request: &Request) -> Result<Answere
     }
 }
 
+/// Sends what needs no answer, and does not wait until the holder has taken it.
+pub(super) fn tell(settings: &Settings, request: &Request) {
+    // A holder that is not there is told nothing.
+    let _ = send(settings, request, Some(SOON));
+}
+
 /// Sends a request on a connection of its own, on which an answer is waited for for `wait`.
 fn send(settings: &Settings, request: &Request, wait: Option<Duration>) -> Result<OwnedFd, Errno> {
     if SILENT.is_at(call::monotonic) {

@@ -54,19 +54,26 @@ pub(super) fn note_tcp(settings: &Settings, has_failed_before: bool) {
     }
 }
 
-/// Tells the holder of this process; whether it has answered.
-fn is_known_to_holder(settings: &Settings) -> bool {
+/// Tells the holder of this process; whether it has one. It waits for the answer only where that
+/// matters: for a report, which names processes that end at once too, and for a holder that a
+/// program has started for itself, which may have ended.
+fn tell_holder(settings: &Settings) -> bool {
     let errno = call::errno();
     let hello = Request::new(RequestKind::Hello, settings.token);
-    let answered = holder::ask_soon(settings, &hello);
+    let has_one = if settings.is_reported || !settings.is_tcp_carried {
+        holder::ask_soon(settings, &hello).is_ok()
+    } else {
+        holder::tell(settings, &hello);
+        true
+    };
     call::fail(errno);
-    answered.is_ok()
+    has_one
 }
 
 /// Tells the holder of a process that was just forked.
 extern "C" fn say_hello() {
     if let Some(settings) = unconfined() {
-        is_known_to_holder(settings);
+        tell_holder(settings);
     }
 }
 
@@ -107,9 +114,8 @@ extern "C" fn start() {
     let Some(settings) = text.to_str().ok().and_then(|text| text.parse::<Settings>().ok()) else {
         return;
     };
-    // A holder that a program has started for itself may have ended; the first socket starts
-    // another one.
-    if is_known_to_holder(&settings) || settings.is_tcp_carried {
+    // Without a holder that a program has started for itself, the first socket starts another one.
+    if tell_holder(&settings) || settings.is_tcp_carried {
         let _ = SETTINGS.set(settings);
         epoll::note_inherited();
         follow_forks();
@@ -127,7 +133,7 @@ pub(super) fn begin(settings: Settings, text: &CStr) {
     // Where two threads have started a holder, that of the second ends since nobody knows it.
     if SETTINGS.set(settings).is_ok() {
         holder::ask_again();
-        is_known_to_holder(&settings);
+        tell_holder(&settings);
         follow_forks();
         // SAFETY: both are strings of C. A program that reads the environment in another thread at
         // this moment does what getenv(3) warns of.

@@ -29,6 +29,8 @@ use prp_node::descriptors;
 use prp_run::{Answer, Request, RequestKind, Settings};
 use prp_sock::{Builder, HostsFile, NodeId, error_number};
 
+use crate::print::notice;
+use crate::sys::detach::close_errors;
 use crate::sys::pair::waiting;
 use crate::sys::priority::run_in_slices;
 use askers::{Asker, Askers};
@@ -102,9 +104,13 @@ impl Holder {
         // The parent becomes the program.
         let watching = holder.clone();
         let is_watched = spawn(move || processes::watch(&watching));
-        if is_followed.and(is_watched).is_err() {
+        if let Err(e) = is_followed.and(is_watched) {
+            if !is_awaited(&holder.settings) {
+                notice(format_args!("{}: without PRP", unstarted(&e)));
+            }
             process::exit(1);
         }
+        let _ = close_errors();
         let mut askers = Askers::new(socket);
         loop {
             let next = askers.next(holder.settings.user, &holder.processes);
@@ -214,7 +220,13 @@ impl Holder {
     }
 }
 
-/// Waits until the holder of a run has begun. It can say nothing itself: it has no standard error.
+/// Whether a run is not to begin without its holder. A program that may do without one does not
+/// wait: the holder says itself that it could not begin.
+pub(super) fn is_awaited(settings: &Settings) -> bool {
+    settings.is_required || !settings.is_tcp_carried
+}
+
+/// Waits until the holder of a run has begun.
 ///
 /// # Errors
 /// It has ended, or does not answer.
@@ -227,10 +239,13 @@ pub(super) fn check_start(settings: &Settings) -> io::Result<()> {
         asking.write_all(&Request::new(RequestKind::Bye, settings.token).to_bytes())?;
         asking.read_exact(&mut [0; Answer::SIZE])
     };
-    ask().map_err(|e: io::Error| {
-        let limits = "RLIMIT_NPROC, pids.max, RLIMIT_AS";
-        io::Error::new(e.kind(), format!("no threads for it, or no memory ({limits}): {e}"))
-    })
+    ask().map_err(|e: io::Error| io::Error::new(e.kind(), unstarted(&e)))
+}
+
+/// Returns why the holder has not begun.
+fn unstarted(error: &io::Error) -> String {
+    let limits = "RLIMIT_NPROC, pids.max, RLIMIT_AS";
+    format!("no threads for the holder, or no memory ({limits}): {error}")
 }
 
 /// Answers, with a descriptor if there is one for the program.

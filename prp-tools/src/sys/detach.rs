@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -15,8 +15,8 @@ use nix::unistd::{ForkResult, fork, setsid};
 const KEPT: i32 = 3;
 
 /// Makes a process that is nobody's child and has no terminal, no working directory, and no
-/// descriptor but `kept`. Returns that there, and `None` here. To be called before any thread is
-/// started.
+/// descriptor but `kept` and standard error, until it calls [`close_errors`]. Returns `kept` there,
+/// and `None` here. To be called before any thread is started.
 ///
 /// # Errors
 /// There is no room for a process.
@@ -50,7 +50,18 @@ pub(crate) fn detach(kept: OwnedFd) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Leaves all that was inherited, but for `kept`.
+/// Leaves standard error.
+///
+/// # Errors
+/// /dev/null cannot be opened.
+pub(crate) fn close_errors() -> io::Result<()> {
+    let null = File::options().write(true).open("/dev/null")?;
+    // SAFETY: both numbers are open, and what writes to the second one goes on with /dev/null.
+    Errno::result(unsafe { libc::dup2(null.as_raw_fd(), libc::STDERR_FILENO) })?;
+    Ok(())
+}
+
+/// Leaves all that was inherited, but for `kept` and standard error.
 fn alone(kept: OwnedFd) -> io::Result<OwnedFd> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     // Nothing closes their numbers later, which may be those that are given below.
@@ -63,7 +74,7 @@ fn alone(kept: OwnedFd) -> io::Result<OwnedFd> {
         if kept < 0 || null < 0 {
             return Err(io::Error::last_os_error());
         }
-        for standard in 0..KEPT {
+        for standard in 0..libc::STDERR_FILENO {
             libc::dup2(null, standard);
         }
         libc::dup3(kept, KEPT, libc::O_CLOEXEC);
