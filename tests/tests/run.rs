@@ -41,6 +41,7 @@ prp_tests::main! {
         flow__stops_where_a_program_does_not_read,
         holder__is_asked_to_end,
         holder__without_descriptors_resets_connections,
+        holder__without_memory_leaves_the_program_to_tcp,
         holder__is_killed,
         key__is_that_of_the_holder,
         listen__without_descriptors_says_so,
@@ -270,6 +271,26 @@ fn holder__without_descriptors_resets_connections() {
         }
     }
     panic!("64 descriptors are enough for a connection");
+}
+
+/// The first limit of memory at which the program has room, and its holder no threads.
+fn holder__without_memory_leaves_the_program_to_tcp() {
+    let pair = Topology::pair();
+    let echo = |kib: u64, policy: &str| {
+        let mut command = pair.node(1).command("prlimit");
+        command.arg(format!("--as={}", kib << 10)).arg(PROGRAMS.join("prp"));
+        command.args(["run", policy, "echo", "here"]);
+        program::finish(command)
+    };
+    let is_without = |kib: &u64| {
+        let (_, printed, error) = echo(*kib, "--prefer");
+        printed == "here\n" && error.contains("no threads") && error.lines().count() == 1
+    };
+    let limit = (4 << 10..64 << 10).step_by(128).find(is_without).expect("a limit");
+    let (code, printed, error) = echo(limit, "--require");
+    assert_ne!(code, Some(0), "{error}");
+    assert_eq!(printed, "");
+    assert!(error.contains("no threads") && error.contains("RLIMIT_AS"), "{error}");
 }
 
 fn accept__has_connections_in_their_order() {
