@@ -77,7 +77,10 @@ impl Hardware {
         let accelerator = if self.kvm { "kvm" } else { "tcg,thread=multi" };
         let pairs = [
             ("-accel", accelerator.to_owned()),
-            ("-cpu", "max".to_owned()),
+            // QEMU 7.2 may leave an address in the flags of a cmpxchg16b that another processor has
+            // disturbed, and the kernel's allocator ends with a double fault. Without the
+            // instruction the kernel uses none.
+            ("-cpu", "max,-cx16".to_owned()),
             ("-smp", self.processors.to_string()),
             ("-m", self.memory.to_string()),
             ("-vga", "none".to_owned()),
