@@ -2,8 +2,8 @@
 
 use crate::object::{Info, OpenFile};
 
-/// Bytes of a file that an aggregator has in memory at a time, unless a hint says otherwise. They are
-/// copied three times on their way, which takes twice as long where they leave the processor's
+/// Bytes of a file that an aggregator has in memory at a time, unless a hint says otherwise. They
+/// are copied three times on their way, which takes twice as long where they leave the processor's
 /// cache meanwhile. Row: file by 4 ranks in turns, of `bench --mpi`.
 const BUFFER: u64 = 1 << 20;
 
