@@ -89,7 +89,7 @@ pub(crate) struct RunArgs {
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.hold {
         // What is said is said on a program's standard error: one line.
-        let settings = hold(args).map_err(|failure| {
+        let settings = hold(args, true).map_err(|failure| {
             let line = failure.text().lines().next().unwrap_or_default().to_owned();
             Failure::new(Code::Failed, line)
         })?;
@@ -158,19 +158,20 @@ enum Place {
 /// Starts the holder, once there is a library for the program.
 fn prepare_preload(args: &RunArgs) -> Result<Prepared, Failure> {
     let place = Place::Preload(library()?);
-    Ok(Prepared { settings: hold(args)?, place })
+    Ok(Prepared { settings: hold(args, args.options.require)?, place })
 }
 
 /// Starts the holder, and has the kernel show the calls of this process.
 fn prepare_seccomp(args: &RunArgs) -> Result<Prepared, Failure> {
     supervise::check()?;
-    let settings = hold(args)?;
+    let settings = hold(args, true)?;
     let place = Place::Seccomp(supervise::begin(&settings)?);
     Ok(Prepared { settings, place })
 }
 
-/// Starts the holder.
-fn hold(args: &RunArgs) -> Result<Settings, Failure> {
+/// Starts the holder, and waits until it has begun if it `is_awaited`. A program that may do
+/// without one does not wait: the holder says itself that it could not begin.
+fn hold(args: &RunArgs, is_awaited: bool) -> Result<Settings, Failure> {
     let hosts = hosts::path_or_default(args.options.hosts.as_deref());
     let hosts = path::absolute(&hosts).map_err(|e| Failure::reading(&hosts, &e))?;
     let file = hosts::load(&hosts)?;
@@ -206,9 +207,9 @@ fn hold(args: &RunArgs) -> Result<Settings, Failure> {
         .map_err(failed)?;
     // Requests wait in the socket until the holder is there.
     if let Some(socket) = detach(OwnedFd::from(socket)).map_err(failed)? {
-        Holder::new(settings, hosts, report).serve(&UnixListener::from(socket));
+        Holder::new(settings, hosts, report).serve(&UnixListener::from(socket), is_awaited);
     }
-    if holder::is_awaited(&settings) {
+    if is_awaited {
         holder::check_start(&settings).map_err(failed)?;
     }
     Ok(settings)

@@ -85,8 +85,9 @@ impl Holder {
         }
     }
 
-    /// Serves requests until all processes of the run have ended, and ends this process.
-    pub(super) fn serve(self, socket: &UnixListener) -> ! {
+    /// Serves requests until all processes of the run have ended, and ends this process. Says why
+    /// if it cannot begin, unless somebody waits for that (`is_awaited`), who says it then.
+    pub(super) fn serve(self, socket: &UnixListener, is_awaited: bool) -> ! {
         descriptors::raise_limit();
         // It serves without it, too.
         let _ = run_in_slices(SLICE);
@@ -105,7 +106,7 @@ impl Holder {
         let watching = holder.clone();
         let is_watched = spawn(move || processes::watch(&watching));
         if let Err(e) = is_followed.and(is_watched) {
-            if !is_awaited(&holder.settings) {
+            if !is_awaited {
                 notice(format_args!("{}: without PRP", unstarted(&e)));
             }
             process::exit(1);
@@ -218,12 +219,6 @@ impl Holder {
         }
         reasons.insert(number, errno);
     }
-}
-
-/// Whether a run is not to begin without its holder. A program that may do without one does not
-/// wait: the holder says itself that it could not begin.
-pub(super) fn is_awaited(settings: &Settings) -> bool {
-    settings.is_required || !settings.is_tcp_carried
 }
 
 /// Waits until the holder of a run has begun.
