@@ -77,6 +77,14 @@ pub(super) fn number_option(fd: c_int, name: c_int) -> Result<c_int, Errno> {
     option(fd, libc::SOL_SOCKET, name, &mut value).map(|()| value)
 }
 
+/// Returns how long a call that sends or connects by a socket may wait, if that is limited.
+pub(super) fn send_timeout(fd: c_int) -> Option<std::time::Duration> {
+    let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    option(fd, libc::SOL_SOCKET, libc::SO_SNDTIMEO, &mut time).ok()?;
+    let time = std::time::Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
+    (!time.is_zero()).then_some(time)
+}
+
 /// Sets an option of a socket.
 pub(super) fn set_option<T>(fd: c_int, level: c_int, name: c_int, value: &T) -> Result<(), Errno> {
     let len = size_of::<T>();
@@ -263,9 +271,15 @@ pub(super) fn read_link(path: &CStr, bytes: &mut [u8]) -> Result<usize, Errno> {
 }
 
 /// Calls epoll_ctl(2).
-pub(super) fn epoll_ctl(set: c_int, operation: c_int, fd: c_int, event: &mut libc::epoll_event) {
+pub(super) fn epoll_ctl(
+    set: c_int,
+    operation: c_int,
+    fd: c_int,
+    event: &mut libc::epoll_event,
+) -> Result<(), Errno> {
     // SAFETY: the event lives for as long as the call.
-    let _ = unsafe { libc::syscall(libc::SYS_epoll_ctl, set, operation, fd, &raw mut *event) };
+    let done = unsafe { libc::syscall(libc::SYS_epoll_ctl, set, operation, fd, &raw mut *event) };
+    checked(done).map(drop)
 }
 
 /// Returns the time since some moment before, which is the same for all callers.

@@ -69,10 +69,10 @@ pub(super) fn by_holder(settings: &Settings, fd: c_int, request: Request) -> Res
         Err(libc::EINPROGRESS)
     } else {
         let waiting = Request { kind: RequestKind::Connect, ..request };
-        match holder::ask(settings, &waiting) {
+        match holder::ask(settings, &waiting, call::send_timeout(fd)) {
             Ok(answered) => Ok(answered),
             // As with TCP the program can wait for the connection by `poll`, or by `connect`.
-            Err(Unanswered::Interrupted) => Err(libc::EINTR),
+            Err(Unanswered::Interrupted(errno)) => Err(errno),
             Err(why) => return Err(unanswered(why)),
         }
     };

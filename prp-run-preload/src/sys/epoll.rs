@@ -92,7 +92,7 @@ impl Registrations {
     /// Adds the descriptor to its sets again.
     pub(super) fn renew(mut self, fd: c_int) {
         for (set, event) in &mut self.sets[..self.count] {
-            call::epoll_ctl(*set, libc::EPOLL_CTL_ADD, fd, event);
+            let _ = call::epoll_ctl(*set, libc::EPOLL_CTL_ADD, fd, event);
         }
     }
 }
@@ -115,10 +115,17 @@ pub(super) fn registrations(fd: c_int) -> Result<Registrations, Errno> {
         *free = (set, event);
         found.count += 1;
     }
-    for (set, event) in &mut found.sets[..found.count] {
-        // A copy of the socket may go on being open.
-        call::epoll_ctl(*set, libc::EPOLL_CTL_DEL, fd, event);
+    let mut left = 0;
+    for at in 0..found.count {
+        let (set, mut event) = found.sets[at];
+        // A copy of the socket may go on being open. What is not there is another file that had the
+        // same number, here or in the process that this one was forked from.
+        if call::epoll_ctl(set, libc::EPOLL_CTL_DEL, fd, &mut event).is_ok() {
+            found.sets[left] = (set, event);
+            left += 1;
+        }
     }
+    found.count = left;
     Ok(found)
 }
 

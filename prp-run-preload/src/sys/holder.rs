@@ -46,8 +46,9 @@ pub(super) fn ask_again() {
 pub(super) enum Unanswered {
     /// The holder has ended, or is another user's, or is stopped.
     NoHolder,
-    /// A signal handler wants calls interrupted.
-    Interrupted,
+    /// The call is not to wait any longer: a signal handler wants calls interrupted, or the time is
+    /// over. The error of a call that goes on later.
+    Interrupted(Errno),
     /// There is no descriptor to ask on: the system's error.
     Lacking(Errno),
 }
@@ -65,8 +66,7 @@ impl Unanswered {
     pub(super) fn errno(self, no_holder: Errno) -> Errno {
         match self {
             Self::NoHolder => no_holder,
-            Self::Interrupted => libc::EINTR,
-            Self::Lacking(errno) => errno,
+            Self::Interrupted(errno) | Self::Lacking(errno) => errno,
         }
     }
 }
@@ -74,14 +74,19 @@ impl Unanswered {
 /// An answer, and the descriptor that has come with it.
 type Answered = (Answer, Option<OwnedFd>);
 
-/// Asks for what the other node decides, and waits until the holder has answered, or a signal
-/// handler that was installed without `SA_RESTART` has run.
-pub(super) fn ask(settings: &Settings, request: &Request) -> Result<Answered, Unanswered> {
-    // Without a time limit the kernel goes on by itself after other handlers (signal(7)). A holder
-    // that has ended is an end of file.
-    let socket = send(settings, request, None).map_err(Unanswered::unsent)?;
+/// Asks for what the other node decides, and waits until the holder has answered, for `wait` if
+/// that is limited, or until a signal handler that was installed without `SA_RESTART` has run.
+pub(super) fn ask(
+    settings: &Settings,
+    request: &Request,
+    wait: Option<Duration>,
+) -> Result<Answered, Unanswered> {
+    // Without a time limit the kernel goes on by itself after other handlers, and with one, as for
+    // sockets of TCP, it does not (signal(7)). A holder that has ended is an end of file.
+    let socket = send(settings, request, wait).map_err(Unanswered::unsent)?;
     receive(&socket).map_err(|errno| match errno {
-        libc::EINTR => Unanswered::Interrupted,
+        libc::EINTR => Unanswered::Interrupted(errno),
+        libc::EAGAIN => Unanswered::Interrupted(libc::EINPROGRESS),
         _ => Unanswered::NoHolder,
     })
 }
@@ -115,7 +120,10 @@ fn send(settings: &Settings, request: &Request, wait: Option<Duration>) -> Resul
         return Err(libc::EAGAIN);
     }
     let socket = call::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC)?;
-    let timeval = |time: Duration| libc::timeval { tv_sec: time.as_secs() as _, tv_usec: 0 };
+    let timeval = |time: Duration| libc::timeval {
+        tv_sec: time.as_secs() as _,
+        tv_usec: time.subsec_micros().cast_signed().into(),
+    };
     if let Some(wait) = wait {
         call::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVTIMEO, &timeval(wait))?;
     }

@@ -26,18 +26,27 @@ static LISTENING: AtomicU32 = AtomicU32::new(0);
 /// # Safety
 /// As for `close`.
 pub(super) unsafe fn close(fd: c_int) -> c_int {
-    let listening = LISTENING.load(Ordering::Relaxed);
-    let is_told = listening != 0
-        && call::number_option(fd, libc::SO_ACCEPTCONN).is_ok_and(|listens| listens != 0)
-        && listening == std::process::id();
+    let listener = unconfined().filter(|_| is_listener(fd));
     // SAFETY: as the caller says.
     let done = unsafe { real::close(fd) };
-    if let Some(settings) = unconfined().filter(|_| is_told && done == 0) {
+    if let Some(settings) = listener.filter(|_| done == 0) {
         let errno = call::errno();
         let _ = holder::ask_soon(settings, &Request::new(RequestKind::Closed, settings.token));
         fail(errno);
     }
     done
+}
+
+/// Whether a descriptor is a socket that this process listens at; the error number stays.
+fn is_listener(fd: c_int) -> bool {
+    let listening = LISTENING.load(Ordering::Relaxed);
+    if listening == 0 || listening != std::process::id() {
+        return false;
+    }
+    let errno = call::errno();
+    let listens = call::number_option(fd, libc::SO_ACCEPTCONN);
+    fail(errno);
+    listens.is_ok_and(|listens| listens != 0)
 }
 
 /// Notes that this process listens.

@@ -23,7 +23,7 @@ pub(crate) enum SetOperation {
 }
 
 /// Has each of `sets` add or remove `file` under the number `number`, which need not be one of this
-/// process.
+/// process. Returns of each whether it did: what is to be removed may not be there.
 ///
 /// # Errors
 /// There are no descriptors, there is no memory, or no room for a thread.
@@ -31,7 +31,7 @@ pub(crate) fn change_sets(
     sets: &[(BorrowedFd<'_>, SetOperation)],
     file: BorrowedFd<'_>,
     number: c_int,
-) -> io::Result<()> {
+) -> io::Result<Vec<bool>> {
     thread::scope(|scope| {
         let changing = thread::Builder::new().spawn_scoped(scope, || {
             // SAFETY: no memory is involved. This thread has a copy of the table of descriptors
@@ -48,7 +48,7 @@ fn change_in_own_table(
     sets: &[(BorrowedFd<'_>, SetOperation)],
     file: BorrowedFd<'_>,
     number: c_int,
-) -> io::Result<()> {
+) -> io::Result<Vec<bool>> {
     // Whatever has the number in this table may be one of these.
     let above = |fd: BorrowedFd<'_>| {
         if fd.as_raw_fd() != number {
@@ -63,7 +63,7 @@ fn change_in_own_table(
         // SAFETY: what has the number in this table is not used here.
         checked(unsafe { libc::dup3(file.as_raw_fd(), number, libc::O_CLOEXEC) })?;
     }
-    for (set, operation) in moved {
+    let change = |(set, operation)| {
         let (operation, mut event) = match operation {
             SetOperation::Add { events, data } => {
                 (libc::EPOLL_CTL_ADD, libc::epoll_event { events, u64: data })
@@ -71,13 +71,13 @@ fn change_in_own_table(
             SetOperation::Remove => (libc::EPOLL_CTL_DEL, libc::epoll_event { events: 0, u64: 0 }),
         };
         // SAFETY: the event lives for as long as the call.
-        let done = checked(unsafe { libc::epoll_ctl(set, operation, number, &raw mut event) });
-        // One that is gone is removed.
-        if operation == libc::EPOLL_CTL_ADD {
-            done?;
+        match checked(unsafe { libc::epoll_ctl(set, operation, number, &raw mut event) }) {
+            Ok(_) => Ok(true),
+            Err(_) if operation == libc::EPOLL_CTL_DEL => Ok(false),
+            Err(e) => Err(e),
         }
-    }
-    Ok(())
+    };
+    moved.into_iter().map(change).collect()
 }
 
 fn checked(done: c_int) -> io::Result<c_int> {

@@ -53,7 +53,7 @@ impl Holder {
         Ok(Outcome::Fail(error_number(&e)))
     }
 
-    pub(super) fn listen_shown(self: &Arc<Self>, call: Call) {
+    pub(super) fn listen_shown(self: &Arc<Self>, mut call: Call) {
         let socket = match call.socket() {
             Ok(socket) if is_tcp(&socket) => socket,
             Ok(_) => return call.answer(Outcome::Continue),
@@ -64,7 +64,11 @@ impl Holder {
             Err(_) => return call.answer(Outcome::Continue),
         };
         let holder = self.clone();
-        // To open a port of PRP may take a while. Without a thread the kernel goes on.
+        let local = SockRef::from(&socket).local_addr().ok().and_then(|local| local.as_socket());
+        if self.settings.is_required && local.is_some_and(|it| self.settings.serves_prp(it)) {
+            call.fail_otherwise(libc::EAGAIN);
+        }
+        // To open a port of PRP may take a while. Without a thread the kernel goes on otherwise.
         let _ = spawn(move || {
             let outcome = holder.listen_by(&call, &socket);
             call.answer(outcome);
@@ -90,18 +94,25 @@ impl Holder {
         }
     }
 
-    pub(super) fn accept_shown(self: &Arc<Self>, call: Call) {
+    pub(super) fn accept_shown(self: &Arc<Self>, mut call: Call) {
         let flags = if call.number() == libc::SYS_accept4 { call.int(3) } else { 0 };
         let is_known = flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) == 0;
-        let socket = call.socket().ok().filter(|socket| {
-            is_known && fstat(socket).is_ok_and(|stat| self.ports.has(stat.st_ino))
-        });
-        let Some(socket) = socket else { return call.answer(Outcome::Continue) };
+        let has_port = call.inode().is_some_and(|inode| self.ports.has(inode));
+        if !is_known || !has_port {
+            return call.answer(Outcome::Continue);
+        }
+        let socket = match call.socket() {
+            Ok(socket) => socket,
+            // The program would have the connection that wakes it, in place of the one of PRP.
+            Err(e) if is_short(&e) => return call.answer(Outcome::Fail(error_number(&e))),
+            Err(_) => return call.answer(Outcome::Continue),
+        };
         if SockRef::from(&socket).nonblocking().unwrap_or(false) {
             return self.accept_by(call, &socket, flags, true);
         }
         let holder = self.clone();
-        // Without a thread the kernel goes on.
+        // As above, without a thread.
+        call.fail_otherwise(libc::ENOMEM);
         let _ = spawn(move || holder.accept_by(call, &socket, flags, false));
     }
 

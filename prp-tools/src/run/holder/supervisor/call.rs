@@ -1,5 +1,6 @@
 //! A call that waits for its answer.
 
+use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,13 +20,15 @@ use crate::sys::seccomp::{self, Notification, Outcome};
 /// otherwise (`ERESTARTSYS` of the kernel). A program sees it if there is no signal.
 pub(super) const RESTART: i32 = 512;
 
-/// A call. If it is dropped without an answer, the kernel goes on with it.
+/// A call. If it is dropped without an answer, the kernel goes on with it, or has it fail.
 pub(super) struct Call {
     listener: Arc<OwnedFd>,
     notification: Notification,
     /// The thread, or where kernels have none of threads, its process; or why there is none.
     process: Result<OwnedFd, Errno>,
     is_answered: bool,
+    /// The answer of a call that is dropped.
+    otherwise: Outcome,
 }
 
 impl Call {
@@ -37,7 +40,8 @@ impl Call {
             pidfd::open(status.pid)
         });
         let process = process.map_err(|e| e.raw_os_error().map_or(Errno::ESRCH, Errno::from_raw));
-        Self { listener: listener.clone(), notification, process, is_answered: false }
+        let (listener, otherwise) = (listener.clone(), Outcome::Continue);
+        Self { listener, notification, process, is_answered: false, otherwise }
     }
 
     /// Returns the number of the system call.
@@ -82,6 +86,12 @@ impl Call {
         let copied = pidfd::copy(self.process()?, fd)?;
         // Else the number may have become another thread's.
         if self.is_waiting() { Ok(copied) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    /// Returns the inode of the socket that the call is about; it takes no descriptor.
+    pub(super) fn inode(&self) -> Option<u64> {
+        let link = fs::read_link(format!("/proc/{}/fd/{}", self.tid(), self.fd())).ok()?;
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
     }
 
     /// Returns a copy of the descriptor that the call is about.
@@ -205,6 +215,11 @@ impl Call {
         }
     }
 
+    /// Has the call fail with this number of errno if it is dropped without an answer.
+    pub(super) const fn fail_otherwise(&mut self, errno: i32) {
+        self.otherwise = Outcome::Fail(errno);
+    }
+
     /// Answers.
     pub(super) fn answer(mut self, outcome: Outcome) {
         self.is_answered = true;
@@ -216,7 +231,7 @@ impl Call {
 impl Drop for Call {
     fn drop(&mut self) {
         if !self.is_answered {
-            let _ = seccomp::answer(&self.listener, self.notification.id, Outcome::Continue);
+            let _ = seccomp::answer(&self.listener, self.notification.id, self.otherwise);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::libc;
 use nix::poll::PollFlags;
@@ -39,11 +39,16 @@ enum Looked {
 }
 
 impl Holder {
-    pub(super) fn connect_shown(self: &Arc<Self>, call: Call) {
+    pub(super) fn connect_shown(self: &Arc<Self>, mut call: Call) {
         let holder = self.clone();
-        // Without a thread the kernel goes on.
         match self.look(&call) {
-            Ok(Looked::New(wanted)) => drop(spawn(move || holder.connect_by(call, wanted))),
+            Ok(Looked::New(wanted)) => {
+                // Without a thread the kernel goes on, unless that would be past PRP.
+                if self.settings.is_required {
+                    call.fail_otherwise(libc::EAGAIN);
+                }
+                drop(spawn(move || holder.connect_by(call, wanted)));
+            }
             Ok(Looked::Again(end, name)) => {
                 let _ = spawn(move || holder.connect_again(call, &end, &name));
             }
@@ -95,7 +100,11 @@ impl Holder {
         let local = SockRef::from(socket).local_addr().ok().and_then(|local| local.as_socket());
         request.local_port = local.map_or(0, |local| local.port());
         let wait = |stream: &PrpStream| {
-            if is_nonblocking { settle(stream, Some(QUICK)) } else { settle_for(stream, &call) }
+            if is_nonblocking {
+                settle(stream, Some(QUICK))
+            } else {
+                settle_for(stream, &call, SockRef::from(socket).write_timeout()?)
+            }
         };
         let opened = match self.open_connection(&request, wait) {
             Ok(opened) => opened,
@@ -109,12 +118,16 @@ impl Holder {
             let answer = Answer::failed(error_number(&e));
             return self.fall_back(call, &wanted, &answer, pid);
         }
-        call.answer(match (opened.is_settled(), is_nonblocking) {
-            (true, _) => Outcome::Return(0),
-            (false, true) => Outcome::Fail(libc::EINPROGRESS),
+        let outcome = if opened.is_settled() {
+            Outcome::Return(0)
+        } else if !is_nonblocking && call.is_interrupted() {
             // The call that is made anew waits for the connection.
-            (false, false) => Outcome::Fail(RESTART),
-        });
+            Outcome::Fail(RESTART)
+        } else {
+            // As with TCP, after `SO_SNDTIMEO` too.
+            Outcome::Fail(libc::EINPROGRESS)
+        };
+        call.answer(outcome);
         drop(wanted);
         self.serve_connection(opened, pid);
     }
@@ -188,14 +201,16 @@ impl Holder {
     }
 }
 
-/// Waits for the answer to a request for a connection, until `call` is interrupted; whether it has
-/// come.
-fn settle_for(stream: &PrpStream, call: &Call) -> io::Result<bool> {
+/// Waits for the answer to a request for a connection, until `call` is interrupted, and for
+/// `timeout` at most; whether it has come.
+fn settle_for(stream: &PrpStream, call: &Call, timeout: Option<Duration>) -> io::Result<bool> {
+    let began = Instant::now();
     loop {
-        if settle(stream, Some(TICK))? {
+        let left = timeout.map_or(TICK, |timeout| timeout.saturating_sub(began.elapsed()));
+        if settle(stream, Some(left.min(TICK)))? {
             return Ok(true);
         }
-        if call.is_interrupted() {
+        if left.is_zero() || call.is_interrupted() {
             return Ok(false);
         }
     }

@@ -92,7 +92,7 @@ impl Holder {
         let is_nonblocking = SockRef::from(&socket).nonblocking()?;
         self.take_settings(&socket, end, number);
         SockRef::from(end).set_nonblocking(is_nonblocking)?;
-        let registered = epoll::Registrations::of(call)?;
+        let mut registered = epoll::Registrations::of(call)?;
         registered.remove(&socket)?;
         // A copy that is open would keep it in sets.
         drop(socket);

@@ -55,11 +55,15 @@ impl Registrations {
     }
 
     /// Takes the descriptor, which is `file`, out of the sets: a copy of it may go on being open.
+    /// Sets that do not have it are forgotten: they have another file that had the same number, in
+    /// the program or in one that it was forked from.
     ///
     /// # Errors
     /// There are no descriptors.
-    pub(super) fn remove(&self, file: &impl AsFd) -> io::Result<()> {
-        self.change(file, |_| SetOperation::Remove)
+    pub(super) fn remove(&mut self, file: &impl AsFd) -> io::Result<()> {
+        let mut had = self.change(file, |_| SetOperation::Remove)?.into_iter();
+        self.sets.retain(|_| had.next() == Some(true));
+        Ok(())
     }
 
     /// Adds the descriptor, which is `file` now, to the sets again.
@@ -67,16 +71,17 @@ impl Registrations {
     /// # Errors
     /// There are no descriptors, or there is no memory.
     pub(super) fn renew(&self, file: &impl AsFd) -> io::Result<()> {
-        self.change(file, |Registration { events, data }| SetOperation::Add { events, data })
+        self.change(file, |Registration { events, data }| SetOperation::Add { events, data })?;
+        Ok(())
     }
 
     fn change(
         &self,
         file: &impl AsFd,
         operation: impl Fn(Registration) -> SetOperation,
-    ) -> io::Result<()> {
+    ) -> io::Result<Vec<bool>> {
         if self.sets.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let sets = self.sets.iter().map(|(set, it)| (set.as_fd(), operation(*it)));
         own_table::change_sets(&sets.collect::<Vec<_>>(), file.as_fd(), self.fd)
