@@ -69,6 +69,7 @@ mod qdiscs;
 pub mod raw;
 mod refusal;
 mod sys;
+mod tcp_sockets;
 #[cfg(feature = "fast-paths")]
 mod tcx_rx;
 mod tx_backlog;
@@ -106,6 +107,7 @@ pub use qdiscs::devices_with_filters;
 pub use refusal::{Refusal, RefusalCounts};
 pub use sys::bpf::{FrameHook, FrameProgram, SharedWords};
 pub use sys::ring::RingPeek;
+pub use tcp_sockets::{TcpSocket, TcpState, tcp_sockets};
 #[cfg(feature = "fast-paths")]
 pub use tcx_rx::TcxRx;
 pub use tx_backlog::TxBacklog;

@@ -8,6 +8,7 @@ mod pair;
 mod ports;
 mod processes;
 mod pump;
+mod sockets;
 mod supervisor;
 
 use std::collections::HashMap;

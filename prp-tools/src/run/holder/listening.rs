@@ -23,8 +23,17 @@ use super::pump::Passage;
 use super::{Holder, reply, spawn};
 use crate::accepting::{Acceptor, is_short};
 
-/// How long a listening socket may take to have room for a connection.
-const ROOM: Duration = Duration::from_secs(5);
+/// How long a listening socket may take to have room for a connection: as long as the kernel of a
+/// client of TCP tries, by default (tcp(7), `tcp_syn_retries`).
+const PATIENCE: Duration = Duration::from_secs(127);
+
+/// How long the kernel is left to ask a listening socket for room. It would wait twice as long each
+/// time.
+const ROOM: Duration = Duration::from_millis(200);
+
+/// Connections of a port that may wait for room in the queue of its listening socket, a thread
+/// each. Others wait in that of PRP.
+const MOST_WAITING: usize = 64;
 
 /// How long a program rests that has no descriptor for a connection: it may try again at once.
 const REST: Duration = Duration::from_millis(10);
@@ -39,16 +48,16 @@ impl Holder {
         opened.map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
     }
 
-    /// Opens a port of PRP for a socket that listens. A port that another run of this node has,
-    /// such as the one that this run is to follow, is tried again later, unless the program is not
-    /// to listen without it.
+    /// Opens a port of PRP for a socket that listens. One that cannot be had just now is tried again
+    /// later, unless the program is not to listen without it: another run of this node may have it,
+    /// such as the one that this run is to follow, or there are no descriptors.
     fn open(self: &Arc<Self>, port: u16, socket: ListeningSocket) -> io::Result<()> {
         let opened = self.ports.join(port, socket, || {
             let listener = self.builder.bind(Port::new(port))?;
             self.serve_port(port, listener, socket)
         });
         if !self.settings.is_required
-            && opened.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::AddrInUse)
+            && opened.as_ref().is_err_and(|e| e.kind() != io::ErrorKind::PermissionDenied)
         {
             self.ports.wait(port, socket);
         }
@@ -97,7 +106,13 @@ impl Holder {
     fn accept_all(self: &Arc<Self>, listener: &PrpListener, stopped: &UnixStream) {
         let Ok(port) = listener.local_addr().map(|local| local.port.number()) else { return };
         let mut acceptor = Acceptor::default();
+        // A copy for each connection that waits.
+        let waiting = Arc::new(());
         loop {
+            if Arc::strong_count(&waiting) > MOST_WAITING {
+                thread::sleep(REST);
+                continue;
+            }
             match wait_any(&mut [Awaited::accept(listener)], Some(stopped.as_fd()), None) {
                 // Only the other one is ready.
                 Ok(0) => return,
@@ -118,7 +133,11 @@ impl Holder {
                     let _ = stream.set_linger(Some(Duration::ZERO));
                     let holder = self.clone();
                     let (begun, is_begun) = mpsc::channel();
-                    let _ = spawn(move || holder.ring(port, stream, peer, begun));
+                    let waits = waiting.clone();
+                    let _ = spawn(move || {
+                        holder.ring(port, stream, peer, begun);
+                        drop(waits);
+                    });
                     // The next one must not reach the program before this one: it may go by their
                     // order. The other end of the channel is dropped.
                     let _ = is_begun.recv();
@@ -182,15 +201,46 @@ impl Holder {
         }
     }
 
-    /// Connects to the program's socket at `target`, for a connection whose pair has `end`. Drops
-    /// `begun` once the kernel knows of it.
+    /// Connects to the program's socket at `target`, for a connection whose pair has `end`, until
+    /// that has room in its queue. Drops `begun` once the kernel knows of it.
+    ///
+    /// # Errors
+    /// Nobody listens there any more, there is no room for [`PATIENCE`], or there are no
+    /// descriptors.
     fn wake(
+        &self,
+        target: SocketAddr,
+        mut end: OwnedFd,
+        number: u64,
+        mut begun: Option<Sender<()>>,
+    ) -> io::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let (socket, own) = self.note_ringing(target, end, number)?;
+            let woken = begin_connect(&socket, target).and_then(|()| {
+                drop(begun.take());
+                finish_connect(&socket)
+            });
+            let Err(e) = woken else { return Ok(()) };
+            // Without it a program has it already, and has closed its end, by a reset if its
+            // listener has SO_LINGER of zero.
+            let Some(left) = self.ports.take(own.is_ipv6(), own.port()) else { return Ok(()) };
+            if e.kind() != io::ErrorKind::TimedOut || Instant::now() >= deadline {
+                self.give_up(left);
+                return Err(e);
+            }
+            end = left.end;
+        }
+    }
+
+    /// Returns a socket that is to connect to the program's at `target`, for a connection whose
+    /// pair has `end`, and the address of that socket, by which the program asks for the pair.
+    fn note_ringing(
         &self,
         target: SocketAddr,
         end: OwnedFd,
         number: u64,
-        begun: Option<Sender<()>>,
-    ) -> io::Result<()> {
+    ) -> io::Result<(Socket, SocketAddr)> {
         let socket = Socket::new(Domain::for_address(target), Type::STREAM, Some(Protocol::TCP))?;
         let from: IpAddr = match target {
             SocketAddr::V4(_) => BELL.into(),
@@ -204,18 +254,7 @@ impl Holder {
         let ringing =
             Ringing { bell: bell.into(), target, end, number, accepted: None, ended: None };
         self.ports.ring(own.is_ipv6(), own.port(), ringing);
-        begin_connect(&socket, target)
-            .and_then(|()| {
-                drop(begun);
-                finish_connect(&socket)
-            })
-            .or_else(|e| {
-                // Without it a program has it already, and has closed its end, by a reset if its
-                // listener has SO_LINGER of zero.
-                let Some(left) = self.ports.take(own.is_ipv6(), own.port()) else { return Ok(()) };
-                self.give_up(left);
-                Err(e)
-            })
+        Ok((socket, own))
     }
 
     /// Has a program accept a connection once more for which it had no descriptor.
@@ -270,7 +309,8 @@ fn begin_connect(socket: &Socket, target: SocketAddr) -> io::Result<()> {
 /// Waits until the connection that was begun is there.
 ///
 /// # Errors
-/// There is none, for want of room in the queue of the listening socket or of a listener.
+/// There is none, for want of room in the queue of the listening socket (`TimedOut`) or of a
+/// listener.
 fn finish_connect(socket: &Socket) -> io::Result<()> {
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLOUT)];
     let deadline = Instant::now() + ROOM;

@@ -1,8 +1,7 @@
 //! The ports of PRP that a run's programs listen at, and connections that wait to be accepted.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::collections::HashMap;
+use std::io::{self, Read};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -11,10 +10,9 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use parking_lot::Mutex;
-use prp_run::{BELL, FAMILY};
+use prp_run::FAMILY;
 
-/// Sockets that listen, in the tables of the kernel (proc(5)).
-const LISTENING: &str = "0A";
+use super::sockets;
 
 /// How long a program may take to ask for a connection that it has accepted. Code without the
 /// library never asks.
@@ -26,13 +24,6 @@ const ENDED: Duration = Duration::from_secs(1);
 /// How long the thread of a port whose sockets are closed may take to give it up, for which the
 /// program waits that has closed the last: on a busy machine some tenths of a second.
 const CLOSING: Duration = Duration::from_secs(1);
-
-/// The loopback address of IPv6, as the kernel's table has it on this machine.
-const LOOPBACK_IP6: &str = if cfg!(target_endian = "little") {
-    "00000000000000000000000001000000"
-} else {
-    "00000000000000000000000000000001"
-};
 
 /// The ports, and the connections.
 #[derive(Default)]
@@ -113,6 +104,8 @@ impl Ports {
             known.sockets.push(socket);
             return Ok(());
         }
+        // One whose last socket was closed just now may still be there.
+        drop(self.closing.lock());
         let opened = open();
         if opened.is_err() {
             self.remove(port);
@@ -199,12 +192,12 @@ impl Ports {
         let closing = self.closing.lock();
         let mut listening = self.listening.lock();
         let mut waiting = self.waiting.lock();
-        // While nothing can be added: it would not be in the tables.
+        // While nothing can be added: it would not be among those that are found.
         let is_empty = listening.is_empty() && waiting.is_empty();
-        let sockets = if is_empty { None } else { Sockets::read() };
+        let found = if is_empty { None } else { sockets::listening().ok() };
         let mut closed = Vec::new();
-        if let Some(sockets) = &sockets {
-            let is_open = |socket: &ListeningSocket| sockets.listening.contains(&socket.inode);
+        if let Some(found) = found {
+            let is_open = |socket: &ListeningSocket| found.contains(&socket.inode);
             let is_closed = |_: &u16, port: &mut ListeningPort| {
                 port.sockets.retain(is_open);
                 port.sockets.is_empty()
@@ -224,8 +217,10 @@ impl Ports {
                 Err(e) => !matches!(e, Errno::EAGAIN | Errno::ENOTCONN),
             }
         };
+        let is_quiet = self.ringing.lock().is_empty();
+        let accepted = if is_quiet { None } else { sockets::accepted().ok() };
         let is_left = |key: &(bool, u16), ringing: &mut Ringing| {
-            if sockets.as_ref().is_some_and(|it| it.accepted.contains(key)) {
+            if accepted.as_ref().is_some_and(|it| it.contains(key)) {
                 let since = *ringing.accepted.get_or_insert(now);
                 if now.saturating_duration_since(since) >= ASKING {
                     return true;
@@ -241,80 +236,16 @@ impl Ports {
     }
 }
 
-/// What the kernel's tables say of the sockets of TCP of this network.
-#[derive(Debug, Default)]
-struct Sockets {
-    /// The inodes of those that listen.
-    listening: HashSet<u64>,
-    /// The connections from the holder's address, or from the loopback address of IPv6, whose
-    /// other end a program has accepted, as [`Ports`] knows them.
-    accepted: HashSet<(bool, u16)>,
-}
-
-impl Sockets {
-    /// Reads the tables; `None` if that cannot be done.
-    fn read() -> Option<Self> {
-        let mut found = Self::default();
-        let mut is_read = false;
-        // Not /proc/net, which a unit with ProcSubset=pid does not have.
-        let tables = [("/proc/self/net/tcp", false), ("/proc/self/net/tcp6", true)];
-        for (table, is_ip6) in tables {
-            let file = match File::open(table) {
-                Ok(file) => file,
-                // There is no IPv6.
-                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-                // A socket that is not in half of the tables may be in the other.
-                Err(_) => return None,
-            };
-            is_read = true;
-            for line in BufReader::new(file).lines() {
-                found.add(&line.ok()?, is_ip6);
-            }
-        }
-        is_read.then_some(found)
-    }
-
-    /// Adds the socket of a line.
-    fn add(&mut self, line: &str, is_ip6: bool) {
-        let mut words = line.split_ascii_whitespace();
-        let (Some(peer), Some(state)) = (words.nth(2), words.next()) else { return };
-        // It is 0 for a socket that waits to be accepted.
-        let inode = words.nth(5).and_then(|word| word.parse().ok()).filter(|inode| *inode != 0);
-        let Some(inode) = inode else { return };
-        if state == LISTENING {
-            self.listening.insert(inode);
-        } else if let Some((ip, port)) = peer.split_once(':')
-            && let Ok(port) = u16::from_str_radix(port, 16)
-        {
-            // The kernel prints each four bytes as a number of this machine.
-            let bell = format!("{:08X}", u32::from_ne_bytes(BELL.octets()));
-            // A socket of IPv6 that takes IPv4 as well has the latter's address at its end.
-            if ip.ends_with(&bell) {
-                self.accepted.insert((false, port));
-            } else if is_ip6 && ip == LOOPBACK_IP6 {
-                self.accepted.insert((true, port));
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use nix::sys::stat::fstat;
+    use prp_run::BELL;
     use socket2::{Domain, Socket, Type};
     use std::net::TcpListener;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    use std::thread;
 
     use super::*;
-
-    #[test]
-    fn sockets__has_those_that_listen() {
-        let inode = |socket: &TcpListener| fstat(socket).expect("a socket").st_ino;
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let number = inode(&listener);
-        assert!(Sockets::read().expect("procfs").listening.contains(&number));
-        drop(listener);
-        assert!(!Sockets::read().expect("procfs").listening.contains(&number));
-    }
 
     /// A connection from the holder's address that waits at `listener`; the port that it is from.
     fn ring(ports: &Ports, listener: &TcpListener) -> u16 {
@@ -411,6 +342,33 @@ mod tests {
     }
 
     #[test]
+    fn join__waits_for_a_port_that_is_being_closed() {
+        let ports = Ports::default();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let [newer, closed] =
+            [socket(&listener), ListeningSocket { inode: 0, ..socket(&listener) }];
+        let stopped = list(&ports, 7, closed);
+        let is_closed = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| ports.check(Instant::now()));
+            while ports.chosen(7).is_some() {
+                thread::yield_now();
+            }
+            let joining = scope.spawn(|| {
+                ports.join(7, newer, || {
+                    assert!(is_closed.load(Ordering::Relaxed), "the port is another's");
+                    Ok(())
+                })
+            });
+            // Enough to open it, if nothing keeps it from that.
+            (0..1000).for_each(|_| thread::yield_now());
+            is_closed.store(true, Ordering::Relaxed);
+            drop(stopped);
+            joining.join().expect("no panic").expect("no error");
+        });
+    }
+
+    #[test]
     fn join__lists_no_port_that_could_not_be_opened() {
         let ports = Ports::default();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -451,17 +409,17 @@ mod tests {
         let ports = Ports::default();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let socket = socket(&listener);
-        let opened = std::sync::atomic::AtomicU32::new(0);
+        let opened = AtomicU32::new(0);
         let joins = || {
             ports.join(7, socket, || {
-                opened.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                opened.fetch_add(1, Ordering::Relaxed);
                 // Others come meanwhile.
-                std::thread::yield_now();
+                thread::yield_now();
                 drop(list(&ports, 7, socket));
                 Ok(())
             })
         };
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let all = [(); 8].map(|()| scope.spawn(joins));
             for one in all {
                 one.join().expect("no panic").expect("no error");
