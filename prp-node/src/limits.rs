@@ -11,6 +11,7 @@
 //! The others are errors of the calls that meet them.
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
@@ -26,6 +27,20 @@ pub const MORE_DESCRIPTORS: &str = "`ulimit -n 1024`, or LimitNOFILE= of the sys
 /// parse its command line. Other threads have 2 MiB, whatever the limit.
 const STACK: u64 = 512 << 10;
 
+/// The limits that [`guard`] may change.
+const GUARDED: [Resource; 3] =
+    [Resource::RLIMIT_CPU, Resource::RLIMIT_RTTIME, Resource::RLIMIT_STACK];
+
+/// What [`guard`] has found.
+static FOUND: OnceLock<Found> = OnceLock::new();
+
+/// What programs that a process starts inherit of what [`guard`] changes.
+#[derive(Copy, Clone)]
+struct Found {
+    blocked: SigSet,
+    limits: [(u64, u64); GUARDED.len()],
+}
+
 /// The soft limit of processor time when [`guard`] was called, in seconds.
 static PROCESSOR_SECONDS: AtomicU64 = AtomicU64::new(RLIM_INFINITY);
 
@@ -36,14 +51,31 @@ static PROCESSOR_SECONDS: AtomicU64 = AtomicU64::new(RLIM_INFINITY);
 /// # Errors
 /// The stack is too small, and this process may have no larger one.
 pub fn guard(program: &'static str) -> io::Result<()> {
-    let mut set = SigSet::empty();
-    set.add(Signal::SIGXFSZ);
-    set.thread_block()?;
+    let blocked = SigSet::from(Signal::SIGXFSZ).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let mut limits = [(RLIM_INFINITY, RLIM_INFINITY); GUARDED.len()];
+    for (found, resource) in limits.iter_mut().zip(GUARDED) {
+        *found = getrlimit(resource)?;
+    }
+    FOUND.get_or_init(|| Found { blocked, limits });
     crate::sys::limits::handle_signals(program)?;
     lower_before_kill(Resource::RLIMIT_CPU, |hard| hard - 1)?;
     lower_before_kill(Resource::RLIMIT_RTTIME, |hard| hard / 2)?;
     PROCESSOR_SECONDS.store(getrlimit(Resource::RLIMIT_CPU)?.0, Ordering::Relaxed);
     provide_stack()
+}
+
+/// Undoes [`guard`], for a program that this process is about to become. It may be called between
+/// fork(2) and exec(3).
+///
+/// # Errors
+/// Those of setrlimit(2).
+pub fn unguard() -> io::Result<()> {
+    let Some(Found { blocked, limits }) = FOUND.get() else { return Ok(()) };
+    blocked.thread_set_mask()?;
+    for ((soft, hard), resource) in limits.iter().zip(GUARDED) {
+        setrlimit(resource, *soft, *hard)?;
+    }
+    Ok(())
 }
 
 /// Has an abort for want of memory say so, where `program` is a library in a program that has not

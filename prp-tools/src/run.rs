@@ -8,7 +8,6 @@ mod options;
 mod service;
 mod supervise;
 
-use std::env;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
@@ -16,6 +15,8 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::{self, Path, PathBuf};
 use std::process::{self, Command};
+use std::sync::Arc;
+use std::{env, io};
 
 use clap::Args;
 use nix::unistd::geteuid;
@@ -27,7 +28,7 @@ use crate::exit::{Code, Failure, help};
 use crate::hosts;
 use crate::print::{notice, print_line};
 use crate::sys::detach::detach;
-use crate::sys::seccomp;
+use crate::sys::{inherited, seccomp};
 use explain::{Reason, Verdict};
 use holder::Holder;
 use options::Options;
@@ -205,9 +206,22 @@ fn hold(args: &RunArgs, is_awaited: bool) -> Result<Settings, Failure> {
     let socket = SocketAddr::from_abstract_name(settings.socket_name())
         .and_then(|name| UnixListener::bind_addr(&name))
         .map_err(failed)?;
+    // Nobody else says it where nobody waits.
+    let tell = |e: &io::Error| {
+        if !is_awaited {
+            notice(format_args!("{}: without PRP", holder::unstarted(e)));
+        }
+    };
     // Requests wait in the socket until the holder is there.
-    if let Some(socket) = detach(OwnedFd::from(socket)).map_err(failed)? {
-        Holder::new(settings, hosts, report).serve(&UnixListener::from(socket), is_awaited);
+    if let Some(socket) = detach(OwnedFd::from(socket), tell).map_err(failed)? {
+        let begun = Holder::new(settings, hosts, report).map(Arc::new).and_then(Holder::begin);
+        match begun {
+            Ok(holder) => holder.serve(&UnixListener::from(socket)),
+            Err(e) => {
+                tell(&e);
+                process::exit(1);
+            }
+        }
     }
     if is_awaited {
         holder::check_start(&settings).map_err(failed)?;
@@ -248,6 +262,7 @@ fn start(args: &RunArgs, prepared: Option<Prepared>) -> Result<(), Failure> {
     if let Some(name) = &args.argv0 {
         command.arg0(name);
     }
+    inherited::hand_down(&mut command);
     let has_holder = prepared.is_some();
     match prepared {
         None => {}

@@ -3,6 +3,7 @@
 pub(crate) mod bpf;
 pub(crate) mod capability;
 pub(crate) mod detach;
+pub(crate) mod inherited;
 pub(crate) mod own_table;
 pub(crate) mod pair;
 pub(crate) mod pidfd;

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 SIZE = 300_000
 
@@ -219,6 +220,56 @@ def serve_lingering(port):
         connection.close()
 
 
+def serve_slow(port):
+    """Accepts nobody for 6 s, with room for one in its queue."""
+    listener = socket.create_server(("", port), backlog=0)
+    listening(listener)
+    select.select([listener], [], [])
+    time.sleep(6)
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(b"x")
+
+
+def serve_late(port):
+    """Listens after a signal."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    print("waiting", flush=True)
+    signal.sigwait([signal.SIGUSR1])
+    serve_silent(port)
+
+
+def confine(numbers):
+    """Has this process be killed for the system call with the number of this machine in numbers."""
+
+    class Filter(ctypes.Structure):
+        _fields_ = [("count", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
+
+    # The number of the call; kill for that one, and allow others.
+    number = numbers[os.uname().machine]
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x80000000), (0x06, 0, 0, 0x7FFF0000)]
+    steps = b"".join(struct.pack("HBBI", *step) for step in steps)
+    libc = ctypes.CDLL(None)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+    kept = Filter(len(steps) // 8, ctypes.cast(ctypes.c_char_p(steps), ctypes.c_void_p))
+    assert libc.prctl(22, 2, ctypes.byref(kept), 0, 0) == 0
+
+
+def serve_confined(port):
+    """Closes files: with an error number that is to stay, and where getsockopt(2) is not allowed."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    listener = socket.create_server(("", port))
+    files = [os.open("/dev/null", os.O_RDONLY) for _ in range(2)]
+    ctypes.set_errno(errno.EISDIR)
+    assert libc.close(files[0]) == 0
+    print(errno.errorcode[ctypes.get_errno()])
+    confine({"x86_64": 55, "aarch64": 209})
+    assert libc.close(files[1]) == 0
+    print("closed")
+    listener.close()
+
+
 def serve_full(port):
     """Listens, and connects to itself, without a free descriptor, and says why that fails."""
     listener, client = socket.socket(), socket.socket()
@@ -388,6 +439,24 @@ def call_closing(host, port):
             telling.sendall(b".")
 
 
+def call_six(host, port):
+    """Has six connections at a time, and a byte of each."""
+    connections = [socket.create_connection((host, port)) for _ in range(6)]
+    print(b"".join(take(connection, 1) for connection in connections).decode())
+
+
+def call_greeted(host, port):
+    """Connects, and ends."""
+    socket.create_connection((host, port)).close()
+
+
+def call_timed(host, port):
+    """Connects to a node that is not there, with a limited time."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", 0, 300_000))
+        print(errno.errorcode[connection.connect_ex((host, port))])
+
+
 def call_unanswered(host, port):
     """Connects to a node that is not there."""
     with socket.socket() as connection:
@@ -527,6 +596,31 @@ def call_registered(host, port):
         assert connection.recv(1) == b"x"
 
 
+def call_renumbered(host, port):
+    """A child connects a socket with the number of one that its parent has in a set of epoll."""
+    first, second = socket.socketpair()
+    answered, done = os.pipe(), os.pipe()
+    with select.epoll() as events:
+        events.register(first, select.EPOLLIN)
+        if os.fork() == 0:
+            number = first.detach()
+            os.close(number)
+            connection = socket.socket()
+            assert connection.fileno() == number
+            connection.connect((host, port))
+            connection.sendall(b"x")
+            select.select([connection], [], [])
+            os.write(answered[1], b"x")
+            os.read(done[0], 1)
+            os._exit(0)
+        assert os.read(answered[0], 1) == b"x"
+        print(events.poll(0))
+        second.sendall(b"x")
+        print(events.poll(0) == [(first.fileno(), select.EPOLLIN)])
+        os.write(done[1], b"x")
+        assert os.wait()[1] == 0
+
+
 def call_inherited(host, port):
     """As call_registered, but another program has made the set, and added the socket."""
     if connection := os.environ.get("CONNECTION"):
@@ -575,19 +669,8 @@ def call_as_first(host, port):
 
 def call_confined(host, port):
     """Has a connection, and is killed for making another socket."""
-    number = {"x86_64": 41, "aarch64": 198}[os.uname().machine]
-
-    class Filter(ctypes.Structure):
-        _fields_ = [("count", ctypes.c_ushort), ("steps", ctypes.c_void_p)]
-
-    # The number of the call; kill for that of socket(2), and allow others.
-    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x80000000), (0x06, 0, 0, 0x7FFF0000)]
-    steps = b"".join(struct.pack("HBBI", *step) for step in steps)
     with socket.create_connection((host, port)) as connection:
-        libc = ctypes.CDLL(None)
-        assert libc.prctl(38, 1, 0, 0, 0) == 0
-        kept = Filter(len(steps) // 8, ctypes.cast(ctypes.c_char_p(steps), ctypes.c_void_p))
-        assert libc.prctl(22, 2, ctypes.byref(kept), 0, 0) == 0
+        confine({"x86_64": 41, "aarch64": 198})
         if os.fork() == 0:
             sys.exit()
         assert os.wait()[1] == 0

@@ -24,32 +24,39 @@ prp_tests::main! {
     light:
         accept__goes_on_after_signals,
         accept__has_connections_in_their_order,
+        accept__waits_for_room_in_the_queue,
         accept__without_descriptors_leaves_the_connection,
+        close__changes_nothing_else,
         confined__is_not_killed_for_the_report,
         connect__from_a_bound_socket,
         connect__nobody_listens,
         connect__nobody_answers,
+        connect__has_a_limited_time,
         connections__that_only_the_peer_keeps_end,
         container__has_the_program_and_the_holder,
         curl__from_a_server_in_python,
         descriptors__are_no_part_of_what_is_sent,
         descriptors__go_where_programs_pass_them,
         epoll__has_a_socket_before_it_connects,
+        epoll__has_no_socket_of_a_child,
         epoll__is_inherited_with_a_socket_in_it,
         fall_back__is_counted_and_can_be_forbidden,
         flow__has_all_bytes_on_a_link_that_loses_frames,
         flow__stops_where_a_program_does_not_read,
         holder__is_asked_to_end,
+        holder__that_cannot_begin_says_so,
         holder__without_descriptors_resets_connections,
         holder__without_memory_leaves_the_program_to_tcp,
         holder__is_killed,
         key__is_that_of_the_holder,
+        listen__is_tried_again,
         listen__without_descriptors_says_so,
         listener__ends_with_its_last_socket,
         listener__ends_when_it_is_closed,
         listener__follows_one_of_an_older_run,
         listener__serves_both_or_one_of_them,
         loopback__is_claimed,
+        program__inherits_signals_and_limits,
         many__connections_at_a_time,
         names__and_options_are_as_of_tcp,
         reset__by_a_linger_of_zero,
@@ -187,6 +194,13 @@ fn epoll__has_a_socket_before_it_connects() {
     run(pair.node(1)).call("call_registered", "198.18.0.2", 7008);
 }
 
+fn epoll__has_no_socket_of_a_child() {
+    let pair = Topology::pair();
+    let _server = run(pair.node(2)).serve("serve_forking", 7050);
+    let printed = run(pair.node(1)).call("call_renumbered", "198.18.0.2", 7050);
+    assert_eq!(printed, "[]\nTrue\n");
+}
+
 fn epoll__is_inherited_with_a_socket_in_it() {
     let pair = Topology::pair();
     let _server = run(pair.node(2)).serve("serve_silent", 7023);
@@ -212,6 +226,78 @@ fn connect__nobody_answers() {
         let printed = run(pair.node(1)).with(&options).call(call, "198.18.0.9", 80);
         assert_eq!(printed, "ETIMEDOUT\n", "{call}");
     }
+}
+
+fn connect__has_a_limited_time() {
+    let pair = Topology::pair();
+    let mut hosts = pair.node(1).hosts();
+    hosts.push_str("9 02:00:00:00:00:99 eth0\n");
+    let hosts = TempFile::new(hosts);
+    let option = hosts.path().display().to_string();
+    for place in [&["--require", "--hosts", &option][..], &["--seccomp", "--hosts", &option]] {
+        let printed = run(pair.node(1)).with(place).call("call_timed", "198.18.0.9", 80);
+        assert_eq!(printed, "EINPROGRESS\n", "{place:?}");
+    }
+}
+
+fn close__changes_nothing_else() {
+    let pair = Topology::pair();
+    let printed = run(pair.node(1)).call_program(&[python(), PEER, "serve_confined", "7051"]);
+    assert_eq!(printed, "EISDIR\nclosed\n");
+}
+
+/// For longer than the kernel of a holder waits that asks once.
+fn accept__waits_for_room_in_the_queue() {
+    let pair = Topology::pair();
+    let _server = run(pair.node(2)).serve("serve_slow", 7052);
+    assert_eq!(run(pair.node(1)).call("call_six", "198.18.0.2", 7052), "xxxxxx\n");
+}
+
+/// A holder that has no descriptors for a port when a program listens has some later.
+fn listen__is_tried_again() {
+    let pair = Topology::pair();
+    let server = run(pair.node(2)).with(&["--prefer"]);
+    let mut server = Server::start(server.command(&[python(), PEER, "serve_late", "7053"]));
+    assert_eq!(server.line(), "waiting");
+    let holder = holder("serve_late");
+    let open = std::fs::read_dir(format!("/proc/{holder}/fd")).expect("a process").count();
+    let limit = |descriptors: usize| {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--pid={holder}")).arg(format!("--nofile={descriptors}:"));
+        assert!(command.status().expect("util-linux").success());
+    };
+    limit(open);
+    kill(Pid::from_raw(server.pid()), Signal::SIGUSR1).expect("it waits");
+    assert_eq!(server.line(), "listening 7053");
+    limit(256);
+    until("a connection", || {
+        let words = [python(), PEER, "call_greeted", "198.18.0.2", "7053"];
+        let mut client = run(pair.node(1)).command(&words);
+        client.stderr(Stdio::null()).status().expect("it runs").success().then_some(())
+    });
+}
+
+/// What `prp` changes of that for itself.
+fn program__inherits_signals_and_limits() {
+    let pair = Topology::pair();
+    let prp = PROGRAMS.join("prp").display().to_string();
+    let shown = |words: &[&str]| {
+        let set = "trap '' PIPE XCPU; ulimit -t 100; exec prlimit --rttime=2000000 \"$@\"";
+        let mut command = pair.node(1).command("sh");
+        command.args(["-c", set, "sh"]).args(words);
+        command.args([
+            "grep",
+            "-hE",
+            "^Sig(Blk|Ign)|^Max",
+            "/proc/self/status",
+            "/proc/self/limits",
+        ]);
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{words:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert_eq!(shown(&[&prp, "run", "--require"]), shown(&[]));
+    assert_eq!(shown(&[&prp, "run", "--off"]), shown(&[]));
 }
 
 fn confined__is_not_killed_for_the_report() {
@@ -271,6 +357,20 @@ fn holder__without_descriptors_resets_connections() {
         }
     }
     panic!("64 descriptors are enough for a connection");
+}
+
+/// Where it has no descriptors to begin with, and the program has enough.
+fn holder__that_cannot_begin_says_so() {
+    let pair = Topology::pair();
+    for limit in 4..7 {
+        let mut command = pair.node(1).command("prlimit");
+        command.arg(format!("--nofile={limit}:{limit}")).arg(PROGRAMS.join("prp"));
+        command.args(["run", "--prefer", "echo", "here"]);
+        let (_, printed, error) = program::finish(command);
+        assert_eq!(printed, "here\n", "{limit} descriptors");
+        let is_told = error.contains("without PRP") && error.lines().count() == 1;
+        assert!(is_told, "{limit} descriptors: {error}");
+    }
 }
 
 /// The first limit of memory at which the program has room, and its holder no threads.

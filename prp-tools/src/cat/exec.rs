@@ -16,6 +16,7 @@ use crate::exit::Failure;
 use crate::print::notice;
 use crate::semaphore::Semaphore;
 use crate::signals::{Signals, die_of};
+use crate::sys::inherited;
 
 /// Commands that run at a time, as many as ncat allows; later clients wait for one to end.
 const MAX_COMMANDS: usize = 100;
@@ -75,6 +76,7 @@ fn start(stream: &PrpStream, command: &str) -> io::Result<Child> {
     let peer = stream.peer_addr()?.to_string();
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", command]).env("PRP_PEER", peer);
+    inherited::hand_down(&mut shell);
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
 }
 

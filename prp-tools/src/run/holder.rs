@@ -30,7 +30,6 @@ use prp_node::descriptors;
 use prp_run::{Answer, Request, RequestKind, Settings};
 use prp_sock::{Builder, HostsFile, NodeId, error_number};
 
-use crate::print::notice;
 use crate::sys::detach::close_errors;
 use crate::sys::pair::waiting;
 use crate::sys::priority::run_in_slices;
@@ -71,24 +70,33 @@ pub(super) struct Holder {
 
 impl Holder {
     /// Returns the holder of a run, which appends what it counts to the file `report`.
-    pub(super) fn new(settings: Settings, hosts: PathBuf, report: Option<PathBuf>) -> Self {
+    ///
+    /// # Errors
+    /// There are no descriptors.
+    pub(super) fn new(
+        settings: Settings,
+        hosts: PathBuf,
+        report: Option<PathBuf>,
+    ) -> io::Result<Self> {
         let builder = Builder::new().hosts(&hosts);
-        Self {
+        Ok(Self {
             settings,
             hosts,
             builder,
             ports: Ports::default(),
-            processes: Processes::new(report),
+            processes: Processes::new(report)?,
             pumps: Pumps::default(),
             supervisor: Supervisor::default(),
             reasons: Mutex::default(),
             next_number: AtomicU64::new(1),
-        }
+        })
     }
 
-    /// Serves requests until all processes of the run have ended, and ends this process. Says why
-    /// if it cannot begin, unless somebody waits for that (`is_awaited`), who says it then.
-    pub(super) fn serve(self, socket: &UnixListener, is_awaited: bool) -> ! {
+    /// Follows signals, processes and sockets from now on, each on a thread.
+    ///
+    /// # Errors
+    /// There is no room for the threads.
+    pub(super) fn begin(self: Arc<Self>) -> io::Result<Arc<Self>> {
         descriptors::raise_limit();
         // It serves without it, too.
         let _ = run_in_slices(SLICE);
@@ -96,28 +104,26 @@ impl Holder {
         // For all threads: what ends a whole service must leave the program its connections until
         // it has ended.
         let _ = ends.thread_block();
-        let holder = Arc::new(self);
-        let ending = holder.clone();
-        let is_followed = spawn(move || {
+        let ending = self.clone();
+        spawn(move || {
             if ends.wait().is_ok() {
                 ending.processes.end_soon();
             }
-        });
+        })?;
         // The parent becomes the program.
-        let watching = holder.clone();
-        let is_watched = spawn(move || processes::watch(&watching));
-        if let Err(e) = is_followed.and(is_watched) {
-            if !is_awaited {
-                notice(format_args!("{}: without PRP", unstarted(&e)));
-            }
-            process::exit(1);
-        }
+        let watching = self.clone();
+        spawn(move || processes::watch(&watching))?;
+        Ok(self)
+    }
+
+    /// Serves requests until all processes of the run have ended, and ends this process.
+    pub(super) fn serve(self: Arc<Self>, socket: &UnixListener) -> ! {
         let _ = close_errors();
         let mut askers = Askers::new(socket);
         loop {
-            let next = askers.next(holder.settings.user, &holder.processes);
+            let next = askers.next(self.settings.user, &self.processes);
             let Some(asker) = next else { continue };
-            let holder = holder.clone();
+            let holder = self.clone();
             // Without a thread nobody is answered, which the library takes for a failure.
             let _ = spawn(move || holder.answer(asker));
         }
@@ -239,9 +245,9 @@ pub(super) fn check_start(settings: &Settings) -> io::Result<()> {
 }
 
 /// Returns why the holder has not begun.
-fn unstarted(error: &io::Error) -> String {
-    let limits = "RLIMIT_NPROC, pids.max, RLIMIT_AS";
-    format!("no threads for the holder, or no memory ({limits}): {error}")
+pub(super) fn unstarted(error: &io::Error) -> String {
+    let limits = "RLIMIT_NPROC, pids.max, RLIMIT_AS, RLIMIT_NOFILE";
+    format!("no threads, memory or descriptors for the holder ({limits}): {error}")
 }
 
 /// Answers, with a descriptor if there is one for the program.

@@ -16,11 +16,12 @@ const KEPT: i32 = 3;
 
 /// Makes a process that is nobody's child and has no terminal, no working directory, and no
 /// descriptor but `kept` and standard error, until it calls [`close_errors`]. Returns `kept` there,
-/// and `None` here. To be called before any thread is started.
+/// and `None` here. Where the new process lacks something, `fail` tells so there, which ends then.
+/// To be called before any thread is started.
 ///
 /// # Errors
 /// There is no room for a process.
-pub(crate) fn detach(kept: OwnedFd) -> io::Result<Option<OwnedFd>> {
+pub(crate) fn detach(kept: OwnedFd, fail: impl FnOnce(&io::Error)) -> io::Result<Option<OwnedFd>> {
     // SAFETY: this process has one thread, as the caller says, so that the child may go on as any.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => {
@@ -38,10 +39,13 @@ pub(crate) fn detach(kept: OwnedFd) -> io::Result<Option<OwnedFd>> {
                 Ok(ForkResult::Child) => match alone(kept) {
                     Ok(kept) => Ok(Some(kept)),
                     // To return would have the caller go on here as well as in the parent.
-                    // SAFETY: what runs at exit is the parent's to run.
-                    Err(_) => unsafe { libc::_exit(1) },
+                    Err(e) => {
+                        fail(&e);
+                        // SAFETY: what runs at exit is the parent's to run.
+                        unsafe { libc::_exit(1) }
+                    }
                 },
-                // SAFETY: as above.
+                // SAFETY: what runs at exit is the parent's to run.
                 Ok(ForkResult::Parent { .. }) => unsafe { libc::_exit(0) },
                 // SAFETY: as above.
                 Err(_) => unsafe { libc::_exit(1) },

@@ -147,7 +147,8 @@ mod tests {
         let socket = UnixListener::bind_addr(&name).expect("a socket");
         let mut askers = Askers::new(&socket);
         let _asking = UnixStream::connect_addr(&name).expect("it listens");
-        let asker = askers.next(geteuid().as_raw(), &Processes::new(None)).expect("one that asks");
+        let processes = Processes::new(None).expect("descriptors");
+        let asker = askers.next(geteuid().as_raw(), &processes).expect("one that asks");
         assert!(asker.stranger.is_none());
         assert_eq!(asker.pid as u32, std::process::id());
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -89,13 +89,15 @@ impl Connection {
 
 impl Processes {
     /// Returns none yet.
-    pub(super) fn new(report: Option<PathBuf>) -> Self {
-        // The process begins: it has no other descriptors.
-        let Ok((wake, woken)) = UnixStream::pair() else { process::exit(1) };
+    ///
+    /// # Errors
+    /// There are no descriptors.
+    pub(super) fn new(report: Option<PathBuf>) -> io::Result<Self> {
+        let (wake, woken) = UnixStream::pair()?;
         let _ = (wake.set_nonblocking(true), woken.set_nonblocking(true));
         let (by_pid, connections, to_reset) = Default::default();
         let is_ending = AtomicBool::new(false);
-        Self { by_pid, connections, to_reset, report, is_ending, wake, woken }
+        Ok(Self { by_pid, connections, to_reset, report, is_ending, wake, woken })
     }
 
     /// Has the holder end with the last process, listener and connection.

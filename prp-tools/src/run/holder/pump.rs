@@ -291,7 +291,7 @@ mod tests {
     fn run__leaves_nothing_of_a_thread_that_has_ended() {
         let text = format!("1,{:016x},{:032x},0,1,198.18.0.0/16,0,both,0,0,1", 7, 7);
         let settings = text.parse().expect("settings");
-        let holder = Arc::new(Holder::new(settings, "/none".into(), None));
+        let holder = Arc::new(Holder::new(settings, "/none".into(), None).expect("descriptors"));
         let pump = Arc::new(Pump::new(Class::Used).expect("descriptors"));
         holder.pumps.0.lock().push(pump.clone());
         pump.run(&holder);
