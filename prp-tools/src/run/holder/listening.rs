@@ -48,9 +48,9 @@ impl Holder {
         opened.map_or_else(|e| Answer::failed(error_number(&e)), |()| Answer::default())
     }
 
-    /// Opens a port of PRP for a socket that listens. One that cannot be had just now is tried again
-    /// later, unless the program is not to listen without it: another run of this node may have it,
-    /// such as the one that this run is to follow, or there are no descriptors.
+    /// Opens a port of PRP for a socket that listens. One that cannot be had just now is tried
+    /// again later, unless the program is not to listen without it: another run of this node may
+    /// have it, such as the one that this run is to follow, or there are no descriptors.
     fn open(self: &Arc<Self>, port: u16, socket: ListeningSocket) -> io::Result<()> {
         let opened = self.ports.join(port, socket, || {
             let listener = self.builder.bind(Port::new(port))?;

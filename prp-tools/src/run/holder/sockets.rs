@@ -1,5 +1,5 @@
-//! The sockets of TCP that programs have: the kernel tells of them by netlink, or else, where it has
-//! no `inet_diag`, in the tables of proc(5), which take a hundred times as long.
+//! The sockets of TCP that programs have: the kernel tells of them by netlink, or else, where it
+//! has no `inet_diag`, in the tables of proc(5), which take a hundred times as long.
 
 use std::collections::HashSet;
 use std::fs::File;
