@@ -221,12 +221,19 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Boots machines and says how long that took.
+    /// Boots machines and says how long that took; those that do not come up, once more. While a
+    /// kernel boots it changes its own code, and QEMU runs the code of before on another processor
+    /// now and then, which ends the kernel (`int3`). Nothing of PRP runs there yet.
     fn boot(&self, kernel: &Kernel, model: &'static Model, setup: Setup) -> Outcome<Lab> {
         let begin = Instant::now();
         let kernels = [kernel, self.partner(kernel)];
-        let lab = boot(kernels, model, setup, &self.args.scratch, self.end, self.args)?;
-        let (label, seconds) = (&kernel.label, begin.elapsed().as_secs());
+        let boot = || boot(kernels, model, setup, &self.args.scratch, self.end, self.args);
+        let label = &kernel.label;
+        let lab = boot().or_else(|reason| {
+            output::line(format_args!("again    {label:8} {:12} {setup:?}: {reason}", model.name));
+            boot()
+        })?;
+        let seconds = begin.elapsed().as_secs();
         output::line(format_args!("booted   {label:8} {:12} {setup:?} ({seconds} s)", model.name));
         Ok(lab)
     }
