@@ -340,7 +340,7 @@ impl Core {
                         let ready = Readiness { readable: true, ..Readiness::default() };
                         slot.wake(ready, &mut self.waiting.calls);
                     }
-                    self.call_leader_if(|interest| interest == Interest::Accept(listener));
+                    self.call_leader_if(|interest| interest.is_met_by_incoming(listener));
                     self.show_incoming(listener);
                 }
                 Event::UnownedPort(unowned) => {

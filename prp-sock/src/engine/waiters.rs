@@ -37,6 +37,12 @@ impl Interest {
             Self::Any => true,
         }
     }
+
+    /// Whether a thread that waits for this may have what it waits for once `listener` has a
+    /// connection to accept.
+    pub(super) fn is_met_by_incoming(self, listener: ListenHandle) -> bool {
+        matches!(self, Self::Any) || self == Self::Accept(listener)
+    }
 }
 
 /// Whether a thread that waits until all is acknowledged has something to do: it is, or the

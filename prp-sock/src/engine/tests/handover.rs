@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use super::{IdleLeader, echo, many, read_byte, wait_for_crew};
 use crate::builder::Builder;
+use crate::engine::Core;
 use crate::engine::leader::Leader;
 use crate::engine::waiters::Interest;
+use crate::stream::{Awaited, wait_any};
 use crate::testing::{Pair, wait_until, within_patience};
 
 const MESSAGE: usize = 64;
@@ -184,6 +186,38 @@ fn wait__a_leader_that_gets_nothing_leaves_its_role_to_the_thread_that_frames_ar
         });
         drop(theirs);
         echoing.join().unwrap();
+    });
+}
+
+/// A leader that waits for several things hears of a request that another thread takes in.
+#[test]
+fn wait__a_leader_that_waits_for_several_is_called_for_a_connection_that_another_takes_in() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let builder = Builder::new();
+        let listeners = [80, 81].map(|port| pair.alpha.listen(port, &builder).unwrap());
+        let engine = pair.alpha.engine();
+        let waiting = thread::spawn(move || {
+            let mut awaited = listeners.each_ref().map(Awaited::accept);
+            assert_eq!(wait_any(&mut awaited, None, None).unwrap(), 1);
+            assert!(awaited[1].is_ready());
+        });
+        let mut core = None;
+        wait_until("the leader to sleep", || {
+            let guard = engine.lock();
+            let sleeps = guard.timing.leader_sleeps;
+            core = sleeps.then_some(guard);
+            sleeps
+        });
+        let mut core = core.expect("the lock under which it sleeps");
+        let interest = |core: &Core| core.waiting.leader.as_ref().and_then(Leader::interest);
+        assert_eq!(interest(&core), Some(Interest::Any));
+        let asked = pair.beta.connect_nonblocking(pair.alpha.addr(81), &builder).unwrap();
+        while core.poll_once(engine.now(), None) == 0 {}
+        assert_eq!(interest(&core), None, "it has been called");
+        drop(core);
+        waiting.join().unwrap();
+        drop(asked);
     });
 }
 
