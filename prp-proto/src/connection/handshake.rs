@@ -44,10 +44,11 @@ impl Connection {
         let mut conn = Self::new(seed);
         conn.step(StateEvent::Request);
         conn.pending.request = true;
+        let give_up = seed.now + conn.config.connect_timeout;
         conn.request = Request {
             pause: REQUEST_FIRST,
-            next: seed.now + REQUEST_FIRST,
-            give_up: seed.now + conn.config.connect_timeout,
+            next: (seed.now + REQUEST_FIRST).min(give_up),
+            give_up,
             ..Request::default()
         };
         conn.set_request_timer();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::time::Instant;
 
 #[test]
 fn connect__takes_two_frames_and_establishes_both_ends() {
@@ -321,6 +322,19 @@ fn connect__is_reset_if_the_server_gives_up_before_its_answer_arrives() {
     assert_eq!(pair.client.endpoint.take_error(c), Some(ConnError::Reset));
     let error = pair.server.endpoint.take_error(s);
     assert!(matches!(error, Some(ConnError::TimedOut { .. })), "{error:?}");
+}
+
+/// PRP-CONN-3: a request ends in time, be it before it would be repeated.
+#[test]
+fn connect__gives_up_before_the_first_repeat_if_it_is_to() {
+    let mut pair = Pair::default();
+    pair.rule = Box::new(|_, _| FrameAction::Drop);
+    let impatient = ConnConfig { connect_timeout: 5 * MS, ..ConnConfig::default() };
+    let c = pair.connect(80, impatient);
+    assert!(pair.drive_until(|p| p.client.endpoint.state(c) == State::Close));
+    assert_eq!(pair.time, Instant::ZERO + 5 * MS);
+    let error = pair.client.endpoint.take_error(c);
+    assert_eq!(error, Some(ConnError::TimedOut { waited: 5 * MS }));
 }
 
 /// PRP-CONN-8: a grant is for the request whose id it names, or for none.
