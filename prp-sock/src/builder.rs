@@ -15,7 +15,7 @@ use crate::addr::{Resolver, ToPrpAddrs};
 use crate::engine::{Engine, EngineKey, engine_for};
 use crate::error;
 use crate::listener::PrpListener;
-use crate::stream::PrpStream;
+use crate::stream::{PrpStream, check_keepalive, check_timeout};
 use prp_node::hosts::{HostsFile, node_from_environment};
 
 /// Connections that may wait to be accepted. As many as Linux allows by default.
@@ -59,7 +59,7 @@ pub struct Builder {
     hosts: Option<PathBuf>,
     node: Option<NodeId>,
     device: Option<String>,
-    local_port: Option<Port>,
+    pub(crate) local_port: Option<Port>,
 }
 
 impl Default for Builder {
@@ -226,10 +226,10 @@ impl Builder {
         self
     }
 
-    /// The port to connect from, instead of one that is free.
+    /// The port to connect from; 0 stands for any that is free, as by default.
     #[must_use]
     pub fn local_port(mut self, port: impl Into<Port>) -> Self {
-        self.local_port = Some(port.into());
+        self.local_port = Some(port.into()).filter(|port| *port != Port::CONTROL);
         self
     }
 
@@ -238,9 +238,9 @@ impl Builder {
     /// # Errors
     /// `ConnectionRefused`, `TimedOut`, `HostUnreachable` (prphosts has no route there, or a router
     /// on the path has none on), `NetworkUnreachable` (the device that leads there is down),
-    /// `NotFound` (no such name), `InvalidInput` (port 0, or no address), `PermissionDenied`
-    /// (CAP_NET_RAW is missing), `Unsupported` (no policy in common), `InvalidData` (a mistake in
-    /// prphosts); the error of the last address where there are several.
+    /// `NotFound` (no such name), `InvalidInput` (port 0, no address, or a timeout or keepalive of
+    /// zero), `PermissionDenied` (CAP_NET_RAW is missing), `Unsupported` (no policy in common),
+    /// `InvalidData` (a mistake in prphosts); the error of the last address where there are several.
     /// [`StreamError`](crate::StreamError) is inside the first three.
     pub fn connect(&self, addr: impl ToPrpAddrs) -> io::Result<PrpStream> {
         self.each_peer(addr, |engine, addr| PrpStream::open(engine, addr, self.local_port, self))
@@ -280,6 +280,14 @@ impl Builder {
         Ok((HostsFile::cached(&path)?, node))
     }
 
+    /// Refuses what a stream refuses that is made already.
+    fn check(&self) -> io::Result<()> {
+        let ConnConfig { keepalive, user_timeout, connect_timeout, .. } = self.config;
+        check_keepalive(keepalive)?;
+        check_timeout(user_timeout)?;
+        check_timeout(Some(connect_timeout))
+    }
+
     /// Connects to each of the addresses until one answers.
     fn each_peer(
         &self,
@@ -302,6 +310,7 @@ impl Builder {
         addr: impl ToPrpAddrs,
         mut f: impl FnMut(&HostsFile, &Arc<Engine>, PrpAddr) -> io::Result<T>,
     ) -> io::Result<T> {
+        self.check()?;
         let (file, node) = self.place()?;
         let path = file.path().to_owned();
         let addrs = addr.to_prp_addrs_with(Some(&Resolver::new(file.clone(), node)))?;

@@ -132,6 +132,11 @@ pub(crate) fn no_thread(error: &io::Error) -> io::Error {
     io::Error::new(ErrorKind::OutOfMemory, text)
 }
 
+/// A timeout of zero, as `TcpStream` refuses it.
+pub(crate) fn zero_timeout() -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, "cannot set a 0 duration timeout")
+}
+
 /// A name or a list of addresses that stands for none.
 pub(crate) fn no_address() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "could not resolve to any address")

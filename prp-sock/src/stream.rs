@@ -27,7 +27,11 @@ use crate::error;
 use crate::wait_fd::WaitFd;
 pub use wait_any::{Awaited, wait_any, wait_any_polling};
 #[cfg(feature = "tokio")]
-pub(crate) use {io_calls::ReadWait, write::lock_class};
+pub(crate) use {
+    io_calls::ReadWait,
+    options::{check_keepalive, check_timeout},
+    write::lock_class,
+};
 
 /// A reliable byte stream to another node of the cluster, in place of [`std::net::TcpStream`].
 ///
@@ -85,8 +89,7 @@ impl PrpStream {
     /// [`Builder::connect`].
     pub fn connect_timeout(addr: &PrpAddr, timeout: Duration) -> io::Result<Self> {
         if timeout.is_zero() {
-            let message = "cannot set a 0 duration timeout";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+            return Err(error::zero_timeout());
         }
         Builder::new().connect_timeout(timeout).connect(*addr)
     }

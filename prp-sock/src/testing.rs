@@ -227,7 +227,7 @@ impl Node {
     /// # Errors
     /// As [`Builder::connect`].
     pub fn connect(&self, peer: PrpAddr, builder: &Builder) -> io::Result<PrpStream> {
-        PrpStream::open(&self.engine, peer, None, builder)
+        PrpStream::open(&self.engine, peer, builder.local_port, builder)
     }
 
     /// Asks for a connection to `peer` without waiting for it.
@@ -235,7 +235,7 @@ impl Node {
     /// # Errors
     /// As [`Builder::connect_nonblocking`].
     pub fn connect_nonblocking(&self, peer: PrpAddr, builder: &Builder) -> io::Result<PrpStream> {
-        PrpStream::request(&self.engine, peer, None, builder)
+        PrpStream::request(&self.engine, peer, builder.local_port, builder)
     }
 }
 

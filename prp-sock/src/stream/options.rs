@@ -119,16 +119,18 @@ impl PrpStream {
     /// Probing of the peer while the connection is idle; `None` never asks.
     ///
     /// # Errors
-    /// `Unsupported` in a forked child.
+    /// `InvalidInput` for a time or a number of probes of zero; `Unsupported` in a forked child.
     pub fn set_keepalive(&self, keepalive: Option<Keepalive>) -> io::Result<()> {
+        check_keepalive(keepalive)?;
         self.configure(|c| c.keepalive = keepalive)
     }
 
     /// Longest wait for the peer to acknowledge data before the connection ends with `TimedOut`.
     ///
     /// # Errors
-    /// `Unsupported` in a forked child.
+    /// `InvalidInput` for a timeout of zero; `Unsupported` in a forked child.
     pub fn set_user_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        check_timeout(timeout)?;
         self.configure(|c| c.user_timeout = timeout)
     }
 
@@ -232,14 +234,23 @@ impl PrpStream {
 }
 
 fn store_timeout(cell: &AtomicU64, timeout: Option<Duration>) -> io::Result<()> {
-    let nanos = match timeout {
-        None => 0,
-        Some(Duration::ZERO) => {
-            let message = "cannot set a 0 duration timeout";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
-        Some(t) => u64::try_from(t.as_nanos()).unwrap_or(u64::MAX),
-    };
+    check_timeout(timeout)?;
+    let nanos = timeout.map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX));
     cell.store(nanos, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Refuses a timeout of zero.
+pub(crate) fn check_timeout(timeout: Option<Duration>) -> io::Result<()> {
+    if timeout == Some(Duration::ZERO) { Err(error::zero_timeout()) } else { Ok(()) }
+}
+
+/// Refuses zeros, by which a connection would end although its peer answers.
+pub(crate) fn check_keepalive(keepalive: Option<Keepalive>) -> io::Result<()> {
+    let has_zero = |k: Keepalive| k.idle.is_zero() || k.interval.is_zero() || k.probes == 0;
+    if keepalive.is_some_and(has_zero) {
+        let text = "cannot set a keepalive with a time of 0 or without probes";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
     Ok(())
 }

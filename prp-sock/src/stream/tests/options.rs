@@ -62,7 +62,55 @@ fn options__refuse_what_tcp_refuses() {
         assert_eq!(ours.set_write_timeout(zero).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(ours.set_ttl(0).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(ours.set_ttl(256).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(ours.set_user_timeout(zero).unwrap_err().kind(), ErrorKind::InvalidInput);
+        for keepalive in senseless() {
+            let error = ours.set_keepalive(Some(keepalive)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{keepalive:?}");
+        }
+        assert_eq!(ours.keepalive().unwrap(), Some(Keepalive::default()));
     });
+}
+
+/// Keepalives with a zero.
+fn senseless() -> [Keepalive; 3] {
+    let keepalive = Keepalive::default();
+    [
+        Keepalive { probes: 0, ..keepalive },
+        Keepalive { interval: Duration::ZERO, ..keepalive },
+        Keepalive { idle: Duration::ZERO, ..keepalive },
+    ]
+}
+
+#[test]
+fn local_port__zero_stands_for_any() {
+    within_patience(|| {
+        let pair = Pair::new();
+        let listener = pair.beta.listen(0, &Builder::new()).unwrap();
+        let peer = listener.local_addr().unwrap();
+        for _ in 0..2 {
+            let any = Builder::new().local_port(0);
+            let ours = pair.alpha.connect_nonblocking(peer, &any).unwrap();
+            assert_ne!(ours.local_addr().unwrap().port.number(), 0);
+        }
+    });
+}
+
+/// Before prphosts is read, or anything opened.
+#[test]
+fn builder__refuses_what_a_stream_refuses() {
+    let builder = || Builder::new().hosts("/nowhere/prphosts");
+    let zero = Duration::ZERO;
+    let senseless = senseless().map(|keepalive| builder().keepalive(Some(keepalive)));
+    let timeouts = [builder().user_timeout(Some(zero)), builder().connect_timeout(zero)];
+    for builder in senseless.iter().chain(&timeouts) {
+        let errors = [
+            builder.connect("2:80").unwrap_err(),
+            builder.connect_nonblocking("2:80").unwrap_err(),
+            builder.bind("2:80").unwrap_err(),
+        ];
+        assert!(errors.iter().all(|e| e.kind() == ErrorKind::InvalidInput), "{builder:?}");
+    }
+    assert_eq!(builder().connect("2:80").unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[test]
