@@ -7,8 +7,10 @@ use libc::sock_filter as Instruction;
 use prp_proto::addr::{NodeId, Port};
 use prp_proto::wire::{Control, Flags};
 
-/// Ranges a filter may have: six instructions each, of the 4096 the kernel allows. More are merged.
-const MAX_RANGES: usize = 600;
+/// Ranges a filter may have; more are merged. The kernel makes eight instructions of eight bytes of
+/// each, and has the filter of before until the next one is in its place: together they take less
+/// than the 20,480 bytes of net.core.optmem_max before Linux 6.8.
+const MAX_RANGES: usize = 150;
 
 /// Frames a process wants.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -78,6 +80,20 @@ impl PortFilter {
     /// What is for others it gets to see, and drops.
     pub fn open(node: NodeId, steward: bool) -> Self {
         Self { node, steward, ranges: Vec::new(), open: true }
+    }
+
+    /// Returns one that passes more, for a kernel that has no memory for this one: of half as many
+    /// ranges, or in the end everything.
+    #[must_use]
+    pub fn widened(mut self) -> Self {
+        let most = self.ranges.len() / 2;
+        if most == 0 {
+            return Self::open(self.node, self.steward);
+        }
+        while self.ranges.len() > most {
+            merge_nearest(&mut self.ranges);
+        }
+        self
     }
 
     /// Whose frames it passes.

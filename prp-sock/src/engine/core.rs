@@ -94,7 +94,7 @@ impl Core {
             },
             devices,
             rx_handles,
-            filter,
+            filter: filter.clone(),
             misdirected: 0,
             batch: TransmitBatch::new(send_frames, SEND_BYTES),
             refused: Vec::new(),
@@ -108,7 +108,7 @@ impl Core {
         };
         core.endpoint.report_unowned_ports(true);
         core.endpoint.answer_unix_echoes(steward);
-        core.apply_filter()?;
+        core.apply_filter(filter)?;
         Ok(core)
     }
 

@@ -162,7 +162,7 @@ impl Core {
         if self.filter.passes(port) {
             return Ok(());
         }
-        self.close_filter(self.filter.is_steward())
+        self.close_filter()
     }
 
     /// Whether frames for `ports` are `ours`: to be told of every port that becomes ours, and of
@@ -176,9 +176,10 @@ impl Core {
     }
 
     /// Passes frames for our ports only from now on, and what a steward answers.
-    fn close_filter(&mut self, steward: bool) -> io::Result<()> {
-        self.filter = PortFilter::new(self.endpoint.local_node(), steward, self.node.claims.held());
-        self.apply_filter()
+    fn close_filter(&mut self) -> io::Result<()> {
+        let steward = self.node.steward.is_held();
+        let node = self.endpoint.local_node();
+        self.apply_filter(PortFilter::new(node, steward, self.node.claims.held()))
     }
 
     /// Passes frames for our ports only, if everything passed, now that enough has come that is not
@@ -186,10 +187,9 @@ impl Core {
     #[cold]
     pub(super) fn close_filter_to_others(&mut self) {
         self.misdirected = 0;
-        if self.filter.is_open()
-            && let Err(e) = self.close_filter(self.filter.is_steward())
-        {
-            self.fail(e.kind());
+        if self.filter.is_open() {
+            // Frames that nobody keeps from us are dropped here.
+            let _ = self.close_filter();
         }
     }
 
@@ -207,16 +207,21 @@ impl Core {
             return;
         }
         self.endpoint.answer_unix_echoes(is);
-        if !self.filter.is_open()
-            && let Err(e) = self.close_filter(is)
-        {
-            self.fail(e.kind());
+        if !self.filter.is_open() {
+            // The next port that becomes ours is another occasion.
+            let _ = self.close_filter();
         }
     }
 
-    pub(super) fn apply_filter(&mut self) -> io::Result<()> {
-        let Self { devices, filter, .. } = self;
-        kernel_devices(devices).try_for_each(|device| device.set_filter(filter))
+    /// Has the kernel pass what `filter` passes, or more.
+    pub(super) fn apply_filter(&mut self, filter: PortFilter) -> io::Result<()> {
+        // Of what some devices have and others not, nothing passes for sure.
+        self.filter = PortFilter::new(filter.node(), filter.is_steward(), std::iter::empty());
+        let devices = &mut self.devices;
+        self.filter = widened_to_fit(filter, |filter| {
+            kernel_devices(devices).try_for_each(|device| device.set_filter(filter))
+        })?;
+        Ok(())
     }
 
     /// Takes the errors that the kernel keeps for the devices' sockets.
@@ -235,6 +240,23 @@ impl Core {
     }
 }
 
+/// Has `apply` put `filter` in force, or one that passes more where the kernel has no memory for it
+/// (net.core.optmem_max); which one that is.
+fn widened_to_fit(
+    mut filter: PortFilter,
+    mut apply: impl FnMut(&PortFilter) -> io::Result<()>,
+) -> io::Result<PortFilter> {
+    loop {
+        match apply(&filter) {
+            Ok(()) => return Ok(filter),
+            Err(e) if e.raw_os_error() == Some(libc::ENOMEM) && !filter.is_open() => {
+                filter = filter.widened();
+            }
+            Err(e) => return Err(e),
+        }
+    }
+}
+
 /// Those of `devices` that the kernel filters for us.
 fn kernel_devices(devices: &mut [DeviceSlot]) -> impl Iterator<Item = &mut dyn KernelDevice> {
     devices.iter_mut().filter_map(|device| device.io.ethernet())
@@ -243,4 +265,28 @@ fn kernel_devices(devices: &mut [DeviceSlot]) -> impl Iterator<Item = &mut dyn K
 /// Tells `devices` whether frames for `ports` are `ours`.
 fn own(devices: &mut [DeviceSlot], ports: &(impl Iterator<Item = Port> + Clone), ours: bool) {
     kernel_devices(devices).for_each(|device| device.tcx_rx().own(ports.clone(), ours));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widened_to_fit__passes_more_where_the_kernel_has_no_memory_for_less() {
+        let node = NodeId::new(7).unwrap();
+        let ports = (0..100).map(|i| Port::new(100 * i + 1));
+        let wanted = PortFilter::new(node, true, ports.clone());
+        let fit = |most: usize| {
+            widened_to_fit(wanted.clone(), |filter| {
+                let fits = filter.program().len() <= most;
+                if fits { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ENOMEM)) }
+            })
+        };
+        assert_eq!(fit(usize::MAX).unwrap(), wanted);
+        let wider = fit(wanted.program().len() / 2).unwrap();
+        assert!(!wider.is_open() && wider.is_steward());
+        assert!(ports.clone().all(|port| wider.passes(port)));
+        assert!(fit(10).unwrap().is_open());
+        assert_eq!(fit(0).unwrap_err().raw_os_error(), Some(libc::ENOMEM));
+    }
 }
