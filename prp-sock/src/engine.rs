@@ -207,12 +207,26 @@ impl Engine {
         self.lock().endpoint.keyring().is_some()
     }
 
-    /// Puts the routes of `file` in force, unless they are.
+    /// Puts the routes of prphosts in force as it is now, unless those of `file` are, which was
+    /// read just now.
     pub(crate) fn follow_hosts(&self, file: &HostsFile) {
         let mut current = self.hosts.lock();
-        if current.as_ref().is_none_or(|c| !c.is_same(file)) {
+        let is_current = |file: &HostsFile| current.as_ref().is_some_and(|c| c.is_same(file));
+        if is_current(file) {
+            return;
+        }
+        // Another thread may have read a later one, and put it in force.
+        let file = HostsFile::cached(file.path()).unwrap_or_else(|_| file.clone());
+        if !is_current(&file) {
+            self.reload(&file);
+            *current = Some(file);
+        }
+    }
+
+    /// Puts the routes of prphosts in force anew, since devices are called otherwise.
+    fn reload_hosts(&self) {
+        if let Some(file) = &*self.hosts.lock() {
             self.reload(file);
-            *current = Some(file.clone());
         }
     }
 }

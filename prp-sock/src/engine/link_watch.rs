@@ -56,8 +56,8 @@ impl LinkWatch {
         };
         let renamed = core.note_links(self.link_states.as_ref(), engine.device_names(), is_own);
         engine.finish(core, now);
-        if let Some(file) = file.filter(|_| renamed) {
-            engine.reload(&file);
+        if renamed {
+            engine.reload_hosts();
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod faults;
 mod handover;
+mod hosts;
 mod keeper;
 mod probe;
 mod wake;
