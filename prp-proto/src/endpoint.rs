@@ -7,9 +7,9 @@
 //! - **`handle_*`** bring frames, time and idleness;
 //! - **`poll_*`** take out what came of it.
 //!
-//! After any command or `handle_*` call the driver drains [`Endpoint::poll_transmit`] while the
-//! device has room (and calls [`Endpoint::handle_sent`] where it stops before nothing is left),
-//! then [`Endpoint::poll_event`], and sleeps no longer than [`Endpoint::poll_timeout`] says, which
+//! After any command or `handle_*` call the driver drains [`Endpoint::poll_transmit`] (and calls
+//! [`Endpoint::handle_sent`] where it stops before nothing is left; [`Endpoint::set_stalled`] says
+//! that a device has no room), then [`Endpoint::poll_event`], and sleeps no longer than [`Endpoint::poll_timeout`] says, which
 //! [`Endpoint::revise_timeout`] makes worth a timer. Calling any of them without need is harmless.
 
 mod borrowed_write;
@@ -31,6 +31,7 @@ mod request;
 mod security;
 mod send_growth;
 mod send_refusal;
+mod stalled_devices;
 mod table;
 mod unconfirmed;
 
@@ -76,6 +77,7 @@ use request::Listener;
 use security::Security;
 use send_growth::SendGrowth;
 use send_refusal::RefusedHops;
+use stalled_devices::StalledDevices;
 use table::Table;
 use unconfirmed::Unconfirmed;
 
@@ -110,6 +112,7 @@ pub struct Endpoint {
     receive_memory: ReceiveMemory,
     send_growth: SendGrowth,
     transmit_queue: VecDeque<ConnHandle>,
+    stalled: StalledDevices,
     /// Which connection sends next, to each node.
     scheduler: PeerScheduler,
     event_queue: VecDeque<Event>,
@@ -161,6 +164,7 @@ impl Endpoint {
             receive_memory: ReceiveMemory::new(config.receive_memory),
             send_growth: SendGrowth::new(config.receive_memory / 2),
             transmit_queue: VecDeque::new(),
+            stalled: StalledDevices::default(),
             scheduler: PeerScheduler::new(hasher),
             event_queue: VecDeque::new(),
             sent: Vec::new(),
@@ -257,6 +261,7 @@ impl Endpoint {
             + self.farewells.memory()
             + self.scheduler.memory()
             + self.transmit_queue.capacity() * size_of::<ConnHandle>()
+            + self.stalled.memory()
             + self.event_queue.capacity() * size_of::<Event>()
             + self.in_time_wait.capacity() * size_of::<ConnHandle>()
             + (self.sent.capacity() + self.owing.capacity()) * size_of::<ConnHandle>()

@@ -228,7 +228,7 @@ impl Endpoint {
             return false;
         }
         let Some(c) = self.table.get_mut(conn) else { return false };
-        if !c.can_send_now(now, bytes.len()) {
+        if self.stalled.contains(c.path.device) || !c.can_send_now(now, bytes.len()) {
             return false;
         }
         c.acquire_to_write(bytes.len(), &mut self.pool);

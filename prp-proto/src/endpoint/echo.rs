@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use prp_key::Keyring;
 
 use super::Endpoint;
+use super::stalled_devices::StalledDevices;
 use crate::addr::{LinkAddr, Port};
 use crate::seq::{Seq, SeqWidth};
 use crate::time::Instant;
@@ -43,8 +44,13 @@ impl EchoQueue {
         Self { queue: VecDeque::new(), allowed: TokenBucket::new(PER_SECOND) }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+    /// Returns whether one could be sent, but for what waits for `stalled` devices.
+    pub(super) fn has_any_to_go(&self, stalled: &StalledDevices) -> bool {
+        self.first_to_go(stalled).is_some()
+    }
+
+    fn first_to_go(&self, stalled: &StalledDevices) -> Option<usize> {
+        stalled.first_to_go(&self.queue, |reply| reply.path.device)
     }
 
     /// Has each answer go to what `renumber` says is now the address that it is for, or nowhere.
@@ -52,13 +58,16 @@ impl EchoQueue {
         self.queue.retain_mut(|reply| reply.path.renumber(&renumber));
     }
 
-    /// Puts one into `batch`, signed with `keyring` if the echo was; whether there was one.
+    /// Puts one that need not wait for `stalled` devices into `batch`, signed with `keyring` if the
+    /// echo was; whether there was one.
     pub(super) fn transmit(
         &mut self,
         batch: &mut TransmitBatch,
         keyring: Option<&Keyring>,
+        stalled: &StalledDevices,
     ) -> bool {
-        let Some(reply) = self.queue.pop_front() else { return false };
+        let first = self.first_to_go(stalled);
+        let Some(reply) = first.and_then(|at| self.queue.remove(at)) else { return false };
         let EchoReply { path, to, payload, is_signed } = reply;
         let (len, from) = (payload.len() as u16, Port::CONTROL);
         let mut header = TransportHeader::new(from, to, Seq::default(), SeqWidth::Bits20, len);

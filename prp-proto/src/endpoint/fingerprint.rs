@@ -18,7 +18,7 @@ impl Endpoint {
         self.refusals.hash(state);
         self.echoes.hash(state);
         self.rng.get_word_pos().hash(state);
-        self.transmit_queue.hash(state);
+        (&self.transmit_queue, &self.stalled).hash(state);
         self.scheduler.hash(state);
         self.event_queue.hash(state);
         (&self.sent, &self.owing, self.reports_unowned, self.answers_echoes).hash(state);

@@ -48,11 +48,16 @@ impl Endpoint {
     ) -> usize {
         self.handle_sent(now);
         let keyring = self.security.as_deref().map(Security::keyring);
-        while !batch.is_full() && self.refusals.transmit(batch, keyring) {}
-        while !batch.is_full() && self.echoes.transmit(batch, keyring) {}
+        let stalled = &self.stalled;
+        while !batch.is_full() && self.refusals.transmit(batch, keyring, stalled) {}
+        while !batch.is_full() && self.echoes.transmit(batch, keyring, stalled) {}
         while !batch.is_full() {
             let Some(handle) = self.transmit_queue.pop_front() else { break };
             let Some(conn) = self.table.get_mut(handle) else { continue };
+            if self.stalled.contains(conn.path.device) {
+                self.stalled.hold_back(handle);
+                continue;
+            }
             let gso_frames = gso_frames(&self.devices, conn);
             let more = conn.transmit(now, batch, gso_frames, BorrowedWrite::part_of(lent, handle));
             conn.queued_transmit = more;
@@ -86,6 +91,15 @@ impl Endpoint {
             self.scheduler.dequeue(queue);
             return self.scheduler.requeue(queue);
         };
+        if self.stalled.contains(conn.path.device) {
+            // It gets into line again once it can send.
+            conn.send_slot.leave();
+            self.scheduler.dequeue(queue);
+            if !core::mem::replace(&mut conn.queued_transmit, true) {
+                self.stalled.hold_back(handle);
+            }
+            return self.scheduler.requeue(queue);
+        }
         if !self.scheduler.has_room(&conn.send_slot, conn.largest_window()) {
             // Once data of a connection have arrived it is checked again.
             conn.stats.blocked_by_share += 1;
@@ -120,8 +134,8 @@ impl Endpoint {
     pub fn wants_transmit(&self) -> bool {
         !self.transmit_queue.is_empty()
             || self.scheduler.is_any_active()
-            || !self.refusals.is_empty()
-            || !self.echoes.is_empty()
+            || self.refusals.has_any_to_go(&self.stalled)
+            || self.echoes.has_any_to_go(&self.stalled)
             || !self.sent.is_empty()
     }
 

@@ -80,6 +80,7 @@ impl Endpoint {
             // Which of its node's processes the peer is is no matter of routes.
             let to = if path.to.covers(conn.path.to) { conn.path.to } else { path.to };
             Self::take_path(conn, Path { to, ..path }, &mut self.connection_traces);
+            self.requeue_held_back();
         }
     }
 
@@ -184,6 +185,7 @@ impl Endpoint {
             let path = Path { device, own: ours.addr, to, ..conn.path };
             Self::take_path(conn, path, &mut self.connection_traces);
             conn.on_path_change();
+            self.requeue_held_back();
         }
     }
 

@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 
 use prp_key::{Keyring, Mode, TRAILER_BYTES, wish};
 
+use super::stalled_devices::StalledDevices;
 use crate::addr::{LinkAddr, Port, PrpAddr};
 use crate::seq::{Seq, SeqWidth};
 use crate::time::Instant;
@@ -133,14 +134,25 @@ impl ResetQueue {
         self.queue.len() < MAX_QUEUED
     }
 
-    /// Puts one into `batch`, signed with `keyring` where its peer or this end asks for that;
-    /// whether there was one.
+    /// Returns whether one could be sent, but for what waits for `stalled` devices.
+    pub(super) fn has_any_to_go(&self, stalled: &StalledDevices) -> bool {
+        self.first_to_go(stalled).is_some()
+    }
+
+    fn first_to_go(&self, stalled: &StalledDevices) -> Option<usize> {
+        stalled.first_to_go(&self.queue, |refusal| refusal.path.device)
+    }
+
+    /// Puts one that need not wait for `stalled` devices into `batch`, signed with `keyring` where
+    /// its peer or this end asks for that; whether there was one.
     pub(super) fn transmit(
         &mut self,
         batch: &mut TransmitBatch,
         keyring: Option<&Keyring>,
+        stalled: &StalledDevices,
     ) -> bool {
-        let Some(r) = self.queue.pop_front() else { return false };
+        let first = self.first_to_go(stalled);
+        let Some(r) = first.and_then(|at| self.queue.remove(at)) else { return false };
         let len = ResetBlock::LEN as u16;
         let mut header =
             TransportHeader::new(r.local, r.remote, Seq::default(), SeqWidth::Bits20, len);

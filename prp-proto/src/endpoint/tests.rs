@@ -30,6 +30,7 @@ mod run;
 mod send_growth;
 mod send_refusal;
 mod slow;
+mod stalled_devices;
 mod timeout;
 mod transfer;
 mod udp;

@@ -220,7 +220,7 @@ impl Core {
 
     /// Whether there is more to send than went with the last batch, and room for it.
     pub(super) fn has_more(&self) -> bool {
-        self.endpoint.wants_transmit() && self.is_unstalled()
+        self.endpoint.wants_transmit()
     }
 
     /// When something is due.
@@ -264,8 +264,9 @@ impl Core {
     }
 
     fn transmit(&mut self, now: Instant, lent: Option<&BorrowedWrite<'_>>) {
-        if !self.is_unstalled() && !self.devices.iter_mut().all(DeviceSlot::unstall) {
-            return;
+        if !self.is_unstalled() {
+            self.devices.iter_mut().for_each(DeviceSlot::unstall);
+            self.note_stalls();
         }
         if !self.endpoint.wants_transmit() {
             return;
@@ -275,12 +276,21 @@ impl Core {
         self.hand_over(now, lent);
     }
 
+    /// Tells the endpoint which devices take no more: those that hold frames.
+    #[cold]
+    fn note_stalls(&mut self) {
+        for (at, slot) in self.devices.iter().enumerate() {
+            self.endpoint.set_stalled(DeviceId(at as u16), slot.is_stalled());
+        }
+    }
+
     /// Gives the frames of the batch to their devices, and handles what follows.
     fn hand_over(&mut self, now: Instant, lent: Option<&BorrowedWrite<'_>>) {
         self.timing.last_io = self.timing.last_io.max(now);
         let (endpoint, batch) = (&self.endpoint, &self.batch);
         let count = batch.len();
         let mut next = 0;
+        let mut is_full = false;
         while next < count {
             // A run of frames that leave by one device.
             let device = batch.device(next);
@@ -289,8 +299,12 @@ impl Core {
                 let frame = |i| (batch.to(i), endpoint.frame_with_borrowed(batch, i, lent));
                 let refused = &mut self.refused;
                 slot.send(next..end, frame, |at, refusal| refused.push((at, refusal)));
+                is_full |= slot.is_stalled();
             }
             next = end;
+        }
+        if is_full {
+            self.note_stalls();
         }
         if !self.refused.is_empty() || self.endpoint.has_refused_hops() {
             self.note_refused(now);
@@ -362,6 +376,7 @@ impl Core {
     pub(crate) fn set_routes(&mut self, routes: RouteTable, peers: &[IpAddr]) {
         let before = self.endpoint.routes();
         self.devices.iter_mut().for_each(|slot| slot.renumber(|to| routes.renumber(before, to)));
+        self.note_stalls();
         self.udp_devices().for_each(|udp| udp.set_peers(peers));
         self.endpoint.set_routes(routes);
     }
@@ -376,8 +391,7 @@ impl Core {
         ending: Ending,
     ) -> bool {
         self.batch.clear();
-        let can_send_now = self.is_unstalled()
-            && self.endpoint.try_send_now(now, conn, bytes, ending, &mut self.batch);
+        let can_send_now = self.endpoint.try_send_now(now, conn, bytes, ending, &mut self.batch);
         if can_send_now {
             self.hand_over(now, None);
         }

@@ -106,7 +106,7 @@ impl DeviceSlot {
         mut refused: impl FnMut(usize, Refusal),
     ) {
         let mut at = range.start;
-        while at < range.end {
+        while at < range.end && !self.is_stalled() {
             let sent = if at + 1 == range.end {
                 let (to, pieces) = frame(at);
                 self.io.send_one(to, pieces)
@@ -119,14 +119,14 @@ impl DeviceSlot {
             at += sent.gone();
             self.counters.note(&sent);
             if sent.full {
-                for (to, pieces) in (at..range.end).map(frame) {
-                    self.stalled.push(to, pieces);
-                }
-                return;
+                break;
             }
             if sent.gone() == 0 {
                 return;
             }
+        }
+        for (to, pieces) in (at..range.end).map(frame) {
+            self.stalled.push(to, pieces);
         }
     }
 
@@ -136,10 +136,10 @@ impl DeviceSlot {
         self.counters.send_losses += self.stalled.renumber(renumber) as u64;
     }
 
-    /// Sends what it could not take before; whether it has taken all of it.
-    pub(super) fn unstall(&mut self) -> bool {
+    /// Sends what it could not take before, as far as it does now.
+    pub(super) fn unstall(&mut self) {
         let Self { stalled, io, counters, .. } = self;
-        stalled.flush(io.as_mut(), usize::MAX, |sent, _| counters.note(sent))
+        stalled.flush(io.as_mut(), usize::MAX, |sent, _| counters.note(sent));
     }
 }
 
@@ -203,14 +203,17 @@ mod tests {
             };
             slot.send(0..frames.len(), frame, |at, _| panic!("{at}: there was no room to try it"));
             assert!(slot.is_stalled());
-            assert!(!slot.unstall(), "there is still no room");
+            slot.unstall();
+            assert!(slot.is_stalled(), "there is still no room");
             // Expect: room for one frame at a time makes one frame at a time leave.
             for _ in 0..2 {
                 device.set_room(1);
-                assert!(!slot.unstall());
+                slot.unstall();
+                assert!(slot.is_stalled());
             }
             device.set_room(3);
-            assert!(slot.unstall() && !slot.is_stalled());
+            slot.unstall();
+            assert!(!slot.is_stalled());
             assert_eq!(device.taken(), [0, 1, 2, 3, 4].repeat(round + 1));
         }
         let counters = slot.counters();

@@ -5,6 +5,7 @@ mod handover;
 mod hosts;
 mod keeper;
 mod probe;
+mod stall;
 mod wake;
 
 use std::io::{self, Read, Write};

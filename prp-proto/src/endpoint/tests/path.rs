@@ -13,12 +13,12 @@ use crate::wire::{NodeBlock, NodeKind, sealed};
 const HOSTS: &str = "1 02:00:00:00:00:01 eth0, 02:00:00:00:01:01 eth1 metric 5\n\
     2 02:00:00:00:00:02 eth0, 02:00:00:00:01:02 eth1 metric 5\n";
 
-struct Net {
-    ends: [Endpoint; 2],
-    dead: [bool; 2],
-    time: Instant,
+pub(super) struct Net {
+    pub(super) ends: [Endpoint; 2],
+    pub(super) dead: [bool; 2],
+    pub(super) time: Instant,
     /// Frames that left by each link.
-    sent: [usize; 2],
+    pub(super) sent: [usize; 2],
 }
 
 /// The endpoint of `node`.
@@ -33,14 +33,14 @@ fn end(hosts: &str, node: u16, mtu: [u32; 2]) -> Endpoint {
 }
 
 impl Net {
-    fn new(mtu: [u32; 2]) -> Self {
+    pub(super) fn new(mtu: [u32; 2]) -> Self {
         let ends = [1, 2].map(|node| end(HOSTS, node, mtu));
         Self { ends, dead: [false; 2], time: Instant::ZERO, sent: [0; 2] }
     }
 
     /// Lets frames cross, and time pass up to the next deadline once none is left; whether anything
     /// happened.
-    fn step(&mut self) -> bool {
+    pub(super) fn step(&mut self) -> bool {
         let mut moved = false;
         for from in 0..2 {
             let mut batch = TransmitBatch::new(32, 1 << 20);
@@ -69,7 +69,11 @@ impl Net {
         true
     }
 
-    fn until(&mut self, span: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+    pub(super) fn until(
+        &mut self,
+        span: Duration,
+        mut done: impl FnMut(&mut Self) -> bool,
+    ) -> bool {
         let end = self.time + span;
         while self.time <= end {
             if done(self) {
@@ -82,7 +86,7 @@ impl Net {
         false
     }
 
-    fn established(&mut self) -> (ConnHandle, ConnHandle) {
+    pub(super) fn established(&mut self) -> (ConnHandle, ConnHandle) {
         self.established_with(ConnConfig::default())
     }
 
@@ -97,7 +101,13 @@ impl Net {
     }
 
     /// Sends `len` bytes from the end `from`; whether they all arrive within two seconds.
-    fn transfer(&mut self, from: usize, ours: ConnHandle, theirs: ConnHandle, len: usize) -> bool {
+    pub(super) fn transfer(
+        &mut self,
+        from: usize,
+        ours: ConnHandle,
+        theirs: ConnHandle,
+        len: usize,
+    ) -> bool {
         let bytes = pattern(len);
         let (mut at, mut got) = (0, Vec::new());
         self.until(Duration::from_secs(2), |net| {
@@ -119,7 +129,7 @@ impl Net {
             .collect()
     }
 
-    fn current_path(&self, end: usize, conn: ConnHandle) -> u16 {
+    pub(super) fn current_path(&self, end: usize, conn: ConnHandle) -> u16 {
         self.ends[end].current_path(conn).expect("it stands").0.0
     }
 }

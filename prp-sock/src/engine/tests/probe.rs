@@ -18,6 +18,8 @@ pub(super) struct Probe {
     pub(super) polls: AtomicU64,
     /// The device is gone from now on.
     pub(super) gone: AtomicBool,
+    /// The device takes no frames for now.
+    pub(super) full: AtomicBool,
     /// What the device says in the next call that it has lost.
     pub(super) lost: AtomicU32,
     /// What the idle device's socket is connected to.
@@ -54,6 +56,9 @@ impl Underlay for ProbeDevice {
     }
 
     fn send(&mut self, packets: &mut Packets<'_, '_>) -> Sent {
+        if self.probe.full.load(Ordering::Relaxed) {
+            return Sent { full: true, ..Sent::default() };
+        }
         self.device.send(packets)
     }
 
@@ -105,6 +110,7 @@ pub(super) fn probed_pair() -> (Pair, Arc<Probe>) {
     let probe = Arc::new(Probe {
         polls: AtomicU64::new(0),
         gone: AtomicBool::new(false),
+        full: AtomicBool::new(false),
         lost: AtomicU32::new(0),
         far_end,
         elsewhere: numbers.socket("elsewhere"),
