@@ -74,6 +74,8 @@ pub(crate) enum ChannelInput {
 pub(crate) struct Channel {
     stream: Arc<Stream>,
     out: VecDeque<Outgoing>,
+    /// Messages that have left.
+    left: u64,
     /// Messages in `out` that were copied, and their bytes.
     copied: (usize, usize),
     bursts: Bursts,
@@ -111,6 +113,7 @@ impl Channel {
         Ok(Self {
             stream: Arc::new(stream),
             out: VecDeque::new(),
+            left: 0,
             copied: (0, 0),
             bursts: Bursts::new(),
             waits_for_room: false,
@@ -225,7 +228,22 @@ impl Channel {
             sent: 0,
             request,
             is_copied: false,
+            watchers: Vec::new(),
         });
+    }
+
+    /// Returns the number of the last message, if something is still to be sent.
+    pub(crate) fn last_queued(&self) -> Option<u64> {
+        self.wants_room().then(|| self.left + self.out.len() as u64)
+    }
+
+    /// Has `request` told when the message with this number has left. `false` if it has.
+    pub(crate) fn watch(&mut self, number: u64, request: RequestId) -> bool {
+        let index = number.checked_sub(self.left + 1).filter(|_| !self.is_over);
+        let Some(index) = index else { return false };
+        let Some(message) = self.out.get_mut(index as usize) else { return false };
+        message.watchers.push(request);
+        true
     }
 
     /// Whether a message of a burst was begun that has not ended.
@@ -305,14 +323,13 @@ impl Channel {
                 return;
             }
             n -= left;
-            if let Some(request) = message.request {
-                done(request);
-            }
+            message.request.iter().chain(&message.watchers).copied().for_each(&mut *done);
             if message.is_copied {
                 self.copied.0 -= 1;
                 self.copied.1 -= message.body.len();
             }
             self.out.pop_front();
+            self.left += 1;
         }
     }
 

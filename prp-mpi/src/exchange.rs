@@ -2,6 +2,7 @@
 //! in progress.
 
 mod collective;
+mod departure;
 mod leaving;
 mod linking;
 mod release;

@@ -20,6 +20,7 @@ use prp_tests::{program, seed};
 prp_tests::main! {
     first: build;
     light:
+        buffers__are_empty_once_they_are_detached_or_flushed,
         collectives__any_number_of_ranks,
         collectives__by_every_algorithm_that_can_be_set,
         collectives__two_nodes,
@@ -298,6 +299,18 @@ fn flood__before_what_is_waited_for() {
     let pair = Topology::pair();
     let launch = pair.launch_template();
     check(&run(&["-n", "2", "--node", "1,2", "--launch", &launch], "stress", "behind"), "all well");
+}
+
+/// Rank 0 calls nothing after that until rank 1 has what was sent.
+fn buffers__are_empty_once_they_are_detached_or_flushed() {
+    let file = BUILT.join(format!("buffered.{}", std::process::id()));
+    let file = file.to_str().expect("the folder of the project is text");
+    let pair = Topology::pair();
+    let launch = pair.launch_template();
+    for words in [&["-n", "2"][..], &["-n", "2", "--node", "1,2", "--launch", &launch]] {
+        let mut job = job(words, "stress", &["buffered", file]);
+        check(&output(job.env("PRP_MPI_HANG_SECONDS", "30")), "all well");
+    }
 }
 
 fn threads__of_a_rank_call_at_the_same_time() {

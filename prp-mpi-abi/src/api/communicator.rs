@@ -13,9 +13,12 @@ use super::collective::{allgather_words, bcast_words, begin_bcast_word};
 use super::environment::{comm_of, process};
 use super::error::{Class, Failure, Outcome, fail};
 use super::group::{compare_groups, group_of};
+use super::message::{DEPARTURE, begin_departure, finish};
 use super::topology::Topology;
 use super::{CONGRUENT, IDENT, UNDEFINED, UNEQUAL};
-use crate::object::{Attributes, COMMS, Comm, Group, Handle, Info, REQUESTS, Remote, forget_gone};
+use crate::object::{
+    Attributes, COMMS, Comm, Group, Handle, HeldComm, Info, REQUESTS, Remote, forget_gone,
+};
 use crate::sys::pointer::Ptr;
 
 pub(crate) fn comm_size(comm: Handle, size: Ptr<c_int>) -> Outcome {
@@ -350,13 +353,27 @@ pub(crate) fn comm_free(comm: Ptr<Handle>) -> Outcome {
         return fail(Class::Comm, "no such communicator");
     }
     super::dynamic::note_freed(handle);
+    super::buffer::forget(handle);
     comm.put(Handle::COMM_NULL);
     Ok(())
+}
+
+/// Returns the ranks that a communicator sends to and that have something to get, each with the
+/// number of the last message to it.
+fn last_to_peers(comm: &Comm) -> Result<Vec<(usize, u64)>, Failure> {
+    let exchange = process()?.exchange();
+    let peers = comm.peers().iter();
+    Ok(peers.filter_map(|&to| Some((to, exchange.last_queued(to)?))).collect())
 }
 
 /// As `MPI_Comm_free`, once all is done that is in progress. Processes of other jobs need not wait
 /// for each other at their ends if no other communicator has both.
 pub(crate) fn comm_disconnect(comm: Ptr<Handle>) -> Outcome {
+    let of = HeldComm { handle: comm.get(), comm: comm_of(comm.get())? };
+    // Sends whose requests were freed are in progress still. Ranks that wait for each other behind
+    // them take them in.
+    let request = begin_departure(last_to_peers(&of.comm)?)?;
+    finish(request, &of, DEPARTURE)?;
     super::collective::plan_barrier(comm.get())?.run()?;
     comm_free(comm)?;
     forget_gone(process()?);

@@ -39,8 +39,10 @@ pub(crate) enum Mode {
     Standard,
     /// As standard, and the receiver has begun to receive.
     Synchronous,
-    /// The message is copied: done at once.
+    /// The message is copied into an attached buffer, as the program sees it: done at once.
     Buffered,
+    /// As buffered, but in no buffer of the program.
+    Copied,
 }
 
 /// A buffer, its elements and its peer, checked.
@@ -178,13 +180,18 @@ impl Part {
         };
         let to = self.of.comm.peers()[peer];
         let mut exchange = process.exchange();
-        if mode != Mode::Buffered {
+        if matches!(mode, Mode::Standard | Mode::Synchronous) {
             return Ok(Some(send(&mut exchange, to, header, &self.region)));
         }
         let mut copy = Region::owned(self.region.len());
         copy.copy_from(&self.region);
         let request = send(&mut exchange, to, header, &copy);
         exchange.free(request);
+        if mode == Mode::Buffered
+            && let Some(number) = exchange.last_queued(to)
+        {
+            super::buffer::note(self.of.handle, to, number);
+        }
         Ok(None)
     }
 
@@ -243,6 +250,20 @@ pub(crate) fn finish(request: RequestId, of: &HeldComm, detail: Detail) -> Resul
     let status = process.wait(&|| waiting(&of.comm, detail), |exchange| exchange.take(request));
     check(status, of)
 }
+
+/// Begins to wait until these messages have left: each the last to a rank of the world that counts,
+/// by its number.
+pub(crate) fn begin_departure(
+    messages: impl IntoIterator<Item = (usize, u64)>,
+) -> Result<RequestId, Failure> {
+    let mut exchange = process()?.exchange();
+    exchange.end_bursts();
+    Ok(exchange.departure(messages))
+}
+
+/// What reports say of a wait for messages that leave.
+pub(crate) const DEPARTURE: Detail =
+    Detail { is_receive: false, is_collective: true, peer: PROC_NULL, tag: 0, bytes: 0 };
 
 /// A message that was longer than its buffer is an error.
 pub(crate) fn check(status: Ending, of: &HeldComm) -> Result<Ending, Failure> {

@@ -1,6 +1,7 @@
 /* What a well-behaved program does not do all at once. The first argument says which:
 
      flood    every rank sends many messages to rank 0 before that takes any, and then by wildcards
+     buffered F  rank 0 calls nothing after it has flushed buffers, until rank 1 makes file F
      behind   rank 0 waits for a message behind more than a rank keeps of unexpected ones
      large    all ranks exchange messages that no buffer holds, all at the same time
      helper   a thread of rank 1 answers rank 0, while another thread of it polls or tests
@@ -58,6 +59,86 @@ static void flood(void) {
         }
     }
     free(next);
+}
+
+static void await_file(const char *file) {
+    for (int i = 0; i < 1000 && access(file, F_OK); i++) usleep(10000);
+    CHECK(!access(file, F_OK));
+}
+
+static void make_file(const char *file) {
+    FILE *made = fopen(file, "w");
+    CHECK(made && !fclose(made));
+}
+
+enum { LARGE_BYTES = 8 << 20, SMALL_BYTES = 4096, ATTACHED_BYTES = LARGE_BYTES + SMALL_BYTES + 2 * MPI_BSEND_OVERHEAD };
+enum { DETACH, FLUSH, IFLUSH, COMM_DETACH, COMM_FLUSH, COMM_IFLUSH, DISCONNECT, WAYS };
+
+/* Sends a large and a small message, and waits until they have left, in one of the ways. */
+static void send_all(int way, const char *message, MPI_Comm *comm) {
+    static char attached[ATTACHED_BYTES];
+    MPI_Request request;
+    void *detached = attached;
+    int bytes = ATTACHED_BYTES;
+    if (way == DISCONNECT) {
+        MPI_Isend(message, LARGE_BYTES, MPI_CHAR, 1, 0, *comm, &request);
+        MPI_Request_free(&request);
+        MPI_Isend(message, SMALL_BYTES, MPI_CHAR, 1, 1, *comm, &request);
+        MPI_Request_free(&request);
+        MPI_Comm_disconnect(comm);
+        return;
+    }
+    if (way < COMM_DETACH) MPI_Buffer_attach(attached, ATTACHED_BYTES);
+    else MPI_Comm_attach_buffer(*comm, attached, ATTACHED_BYTES);
+    MPI_Bsend(message, LARGE_BYTES, MPI_CHAR, 1, 0, *comm);
+    MPI_Bsend(message, SMALL_BYTES, MPI_CHAR, 1, 1, *comm);
+    if (way == DETACH) MPI_Buffer_detach(&detached, &bytes);
+    if (way == FLUSH) MPI_Buffer_flush();
+    if (way == IFLUSH) MPI_Buffer_iflush(&request);
+    if (way == COMM_DETACH) MPI_Comm_detach_buffer(*comm, &detached, &bytes);
+    if (way == COMM_FLUSH) MPI_Comm_flush_buffer(*comm);
+    if (way == COMM_IFLUSH) MPI_Comm_iflush_buffer(*comm, &request);
+    if (way == IFLUSH || way == COMM_IFLUSH) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(detached == attached && bytes == ATTACHED_BYTES);
+}
+
+static void buffered(const char *file) {
+    static char message[LARGE_BYTES], small[SMALL_BYTES];
+    MPI_Request requests[2];
+    void *detached;
+    int bytes;
+    for (int way = 0; way < WAYS; way++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        if (rank == 0) {
+            memset(message, way + 1, LARGE_BYTES);
+            send_all(way, message, &comm);
+            await_file(file);
+            unlink(file);
+            if (way == FLUSH || way == IFLUSH) MPI_Buffer_detach(&detached, &bytes);
+        } else {
+            MPI_Irecv(message, LARGE_BYTES, MPI_CHAR, 0, 0, comm, &requests[0]);
+            MPI_Irecv(small, SMALL_BYTES, MPI_CHAR, 0, 1, comm, &requests[1]);
+            if (way == DISCONNECT) MPI_Comm_disconnect(&comm);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+            CHECK(message[LARGE_BYTES - 1] == way + 1 && small[0] == way + 1);
+            make_file(file);
+        }
+        if (way != DISCONNECT) MPI_Comm_free(&comm);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    /* What was not sent from the buffer is not waited for. */
+    if (rank == 0) {
+        MPI_Isend(message, LARGE_BYTES, MPI_CHAR, 1, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Buffer_attach(small, SMALL_BYTES);
+        MPI_Buffer_detach(&detached, &bytes);
+        make_file(file);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    } else {
+        await_file(file);
+        unlink(file);
+        MPI_Recv(message, LARGE_BYTES, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
 }
 
 static void behind(void) {
@@ -258,6 +339,7 @@ int main(int argc, char **argv) {
     CHECK(argc > 1 && provided == MPI_THREAD_MULTIPLE);
     if (!strcmp(argv[1], "flood")) flood();
     if (!strcmp(argv[1], "behind")) behind();
+    if (!strcmp(argv[1], "buffered")) buffered(argv[2]);
     if (!strcmp(argv[1], "large")) large();
     if (!strcmp(argv[1], "threads")) threads();
     if (!strcmp(argv[1], "reduce")) reduce();

@@ -20,6 +20,8 @@ pub(super) struct Outgoing {
     pub(super) request: Option<RequestId>,
     /// Its bytes were copied: the program does not wait for it.
     pub(super) is_copied: bool,
+    /// Requests that are told when all of it has left, copied or not.
+    pub(super) watchers: Vec<RequestId>,
 }
 
 impl Outgoing {

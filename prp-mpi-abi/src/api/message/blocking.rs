@@ -86,7 +86,7 @@ pub(crate) fn recv(
 
 fn sendrecv_with(out: &Part, copied: bool, into: &Part, status: Ptr<Status>) -> Outcome {
     let receive = into.receive()?;
-    let sent = out.send(if copied { Mode::Buffered } else { Mode::Standard })?;
+    let sent = out.send(if copied { Mode::Copied } else { Mode::Standard })?;
     let ending = match receive {
         None => NOBODY,
         Some(request) => wait_for(request, into, status.is_null())?,

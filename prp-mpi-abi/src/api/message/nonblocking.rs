@@ -106,7 +106,7 @@ pub(crate) fn isendrecv(
     let out = part(sendbuf, sendcount, sendtype, to, sendtag, comm, false)?;
     let into = part(recvbuf, recvcount, recvtype, from, recvtag, comm, true)?;
     let receive = begin_receive(into)?;
-    out.send(Mode::Buffered)?;
+    out.send(Mode::Copied)?;
     request.put(REQUESTS.add(receive));
     Ok(())
 }
@@ -124,7 +124,7 @@ pub(crate) fn isendrecv_replace(
 ) -> Outcome {
     let out = part(buf, count, datatype, to, sendtag, comm, false)?;
     let into = part(buf, count, datatype, from, recvtag, comm, true)?;
-    out.send(Mode::Buffered)?;
+    out.send(Mode::Copied)?;
     request.put(REQUESTS.add(begin_receive(into)?));
     Ok(())
 }
