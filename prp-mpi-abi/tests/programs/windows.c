@@ -71,6 +71,48 @@ static void datatypes(void) {
     MPI_Type_free(&column);
 }
 
+/* What is sent may be less than there is room for. */
+static void fitting(void) {
+    enum { ROOM = 6 };
+    MPI_Win win;
+    MPI_Datatype pair, mixed;
+    int *memory = made(MANY, &win), data[ROOM] = {1, 2, 3, 4, 5, 6}, back[ROOM], *many = calloc(MANY, sizeof(int));
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 4}, (MPI_Datatype[]){MPI_INT, MPI_UNSIGNED}, &mixed);
+    MPI_Type_commit(&pair), MPI_Type_commit(&mixed);
+    memset(back, -1, sizeof back);
+    MPI_Win_fence(0, win);
+    MPI_Put(data, 1, MPI_INT, next, 0, ROOM, MPI_INT, win);
+    MPI_Put(data, 3, MPI_INT, next, 1, 2, pair, win);
+    MPI_Win_fence(0, win);
+    CHECK(memory[0] == 1 && memory[1] == 1 && memory[2] == 2 && memory[3] == 3 && memory[4] == 0);
+    MPI_Win_fence(0, win);
+    MPI_Accumulate(data, 3, MPI_INT, next, 0, 2, mixed, MPI_SUM, win);
+    MPI_Accumulate(data, 1, MPI_INT, next, 3, 2, MPI_INT, MPI_MAX, win);
+    MPI_Win_fence(0, win);
+    CHECK(memory[0] == 2 && memory[1] == 3 && memory[2] == 5 && memory[3] == 3 && memory[4] == 0);
+    MPI_Get(back, ROOM, MPI_INT, next, 0, 2, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    CHECK(back[0] == 2 && back[1] == 3 && back[2] == -1 && back[ROOM - 1] == -1);
+    MPI_Get_accumulate(data, 1, MPI_INT, back, ROOM, MPI_INT, next, 2, 2, MPI_INT, MPI_SUM, win);
+    MPI_Win_fence(0, win);
+    CHECK(back[0] == 5 && back[1] == 3 && back[2] == -1);
+    CHECK(memory[2] == 6 && memory[3] == 3);
+    MPI_Win_fence(0, win);
+    /* The room is more pieces than the data. */
+    MPI_Get_accumulate(data, ROOM, MPI_INT, many, MANY, MPI_INT, next, 0, MANY, MPI_INT, MPI_REPLACE, win);
+    MPI_Win_fence(0, win);
+    CHECK(many[0] == 2 && many[2] == 6 && many[MANY - 1] == 0);
+    CHECK(memory[0] == 1 && memory[ROOM - 1] == ROOM && memory[ROOM] == 0 && memory[MANY - 1] == 0);
+    MPI_Win_fence(0, win);
+    MPI_Put(many, MANY - 1, MPI_INT, next, 0, MANY, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    CHECK(memory[0] == 2 && memory[2] == 6 && memory[ROOM] == 0);
+    free(many);
+    MPI_Type_free(&pair), MPI_Type_free(&mixed);
+    MPI_Win_free(&win);
+}
+
 static void locks(void) {
     enum { ROUNDS = 50 };
     MPI_Win win;
@@ -268,7 +310,7 @@ static void refused(void) {
     MPI_Win win;
     MPI_Aint bytes;
     MPI_Op own;
-    int *memory = made(2, &win), value = 5, old = 6, flag, unit;
+    int *memory = made(2, &win), values[2] = {3, 4}, value = 5, old = 6, flag, unit;
     double real = 1;
     FAILS(MPI_Win_fence(0, MPI_WIN_NULL), MPI_ERR_WIN);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
@@ -290,7 +332,11 @@ static void refused(void) {
     FAILS(MPI_Put(&value, 1, MPI_INT, next, INTPTR_MAX, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
     FAILS(MPI_Get(memory, 3, MPI_INT, next, 0, 3, MPI_INT, win), MPI_ERR_RMA_RANGE);
     FAILS(MPI_Put(&value, 1, MPI_INT, next, -1, 1, MPI_INT, win), MPI_ERR_DISP);
-    FAILS(MPI_Put(&value, 1, MPI_INT, next, 0, 2, MPI_INT, win), MPI_ERR_COUNT);
+    FAILS(MPI_Put(values, 2, MPI_INT, next, 0, 1, MPI_INT, win), MPI_ERR_COUNT);
+    FAILS(MPI_Accumulate(values, 2, MPI_INT, next, 0, 1, MPI_INT, MPI_SUM, win), MPI_ERR_COUNT);
+    FAILS(MPI_Get(&value, 1, MPI_INT, next, 0, 2, MPI_INT, win), MPI_ERR_COUNT);
+    FAILS(MPI_Get_accumulate(values, 2, MPI_INT, values, 2, MPI_INT, next, 0, 1, MPI_INT, MPI_SUM, win), MPI_ERR_COUNT);
+    FAILS(MPI_Get_accumulate(&value, 1, MPI_INT, &old, 1, MPI_INT, next, 0, 2, MPI_INT, MPI_SUM, win), MPI_ERR_COUNT);
     FAILS(MPI_Put(&value, 1, MPI_INT, next, 0, -1, MPI_INT, win), MPI_ERR_COUNT);
     FAILS(MPI_Put(&value, 1, MPI_INT, size, 0, 1, MPI_INT, win), MPI_ERR_RANK);
     FAILS(MPI_Put(&value, 1, MPI_DATATYPE_NULL, next, 0, 1, MPI_INT, win), MPI_ERR_TYPE);
@@ -386,6 +432,7 @@ int main(int argc, char **argv) {
     } else {
         fences();
         datatypes();
+        fitting();
         locks();
         groups();
         large();

@@ -108,15 +108,16 @@ impl Window {
                 }
             }
             _ if access.operation == Operation::NoOp => {}
-            _ if data.len() != elements.len() => return None,
+            _ if data.len() > elements.len() => return None,
             _ if access.operation == Operation::Replace => {
                 elements.write(0, data);
             }
             _ if !access.operation.takes(&access.datatype) => return None,
             _ => {
-                let mut new = data.to_vec();
+                // Elements that there is no data for stay as they are.
+                let mut new = [data, &old[data.len()..]].concat();
                 access.operation.combine(&access.datatype, &old, &mut new);
-                elements.write(0, &new);
+                elements.write(0, &new[..data.len()]);
             }
         }
         Some(old)
@@ -238,8 +239,8 @@ impl Exchange {
         self.put_to(to, context, action, 0, (Vec::new(), Region::owned(0)), None);
     }
 
-    /// Has a rank of the world combine elements with `data`, which lies in one piece. A part of the
-    /// request is done when the bytes are no longer needed.
+    /// Has a rank of the world combine elements with `data`, which lies in one piece and may end
+    /// before they do. A part of the request is done when the bytes are no longer needed.
     pub fn update(
         &mut self,
         to: usize,

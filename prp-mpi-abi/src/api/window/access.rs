@@ -119,13 +119,28 @@ impl Call {
         Ok(call)
     }
 
-    /// A buffer of this rank with as many bytes as the elements of the window.
-    fn buffer(&self, address: Address, count: i64, datatype: Handle) -> Result<Region, Failure> {
+    /// Returns a buffer of this rank that goes to the elements of the window: these have room for
+    /// it.
+    fn origin(&self, address: Address, count: i64, datatype: Handle) -> Result<Region, Failure> {
+        self.buffer((address, count, datatype), |here, there| here <= there)
+    }
+
+    /// Returns a buffer of this rank that has room for the elements of the window.
+    fn result(&self, address: Address, count: i64, datatype: Handle) -> Result<Region, Failure> {
+        self.buffer((address, count, datatype), |here, there| here >= there)
+    }
+
+    /// Returns a buffer of this rank whose bytes and those of the elements of the window `fit`.
+    fn buffer(
+        &self,
+        (address, count, datatype): (Address, i64, Handle),
+        fit: impl Fn(usize, usize) -> bool,
+    ) -> Result<Region, Failure> {
         let Some(target) = &self.target else { return Ok(Region::owned(0)) };
         let own = |failure| self.window.own(self.win, failure);
         let region = region(address, count, datatype, self.win).map_err(own)?;
-        if region.len() != target.len() {
-            let (here, there) = (region.len(), target.len());
+        let (here, there) = (region.len(), target.len());
+        if !fit(here, there) {
             let text = format!("a buffer of {here} bytes for {there} bytes of a window");
             return Err(self.window.failure(self.win, Class::Count, text));
         }
@@ -151,8 +166,8 @@ impl Call {
         }
     }
 
-    /// Begins it, piece by piece: combines the elements of the window with `data`, which may be
-    /// none, and puts what they were before into `old`. Nothing to wait for if that is nobody's.
+    /// Begins it, piece by piece: combines the elements of the window with `data`, as far as there
+    /// is any, and puts what they were before into `old`. Nothing to wait for if that is nobody's.
     fn begin(
         &self,
         operation: Operation,
@@ -163,7 +178,11 @@ impl Call {
         let process = process()?;
         process.settle(|| 0..usize::MAX);
         let size = target.datatype.size();
-        let count = if size == 0 { 0 } else { target.count };
+        let count = match old {
+            _ if size == 0 => 0,
+            None => data.len().div_ceil(size),
+            Some(_) => target.count,
+        };
         let each = (PIECE / size.max(1)).max(1);
         let (to, context) = (self.window.comm.group[target.rank], self.window.context());
         let request = process.exchange().begin_parts(count.div_ceil(each));
@@ -176,7 +195,7 @@ impl Call {
                 datatype: target.datatype.clone(),
                 operation,
             };
-            let piece = if data.is_empty() { Region::owned(0) } else { data.packed(bytes.clone()) };
+            let piece = data.packed(bytes.start.min(data.len())..bytes.end.min(data.len()));
             {
                 let mut exchange = process.exchange();
                 match old {
@@ -228,7 +247,7 @@ pub(crate) fn put(
     win: Handle,
 ) -> Outcome {
     let call = Call::new(win, rank, displacement, target_count, target_type)?;
-    let data = call.buffer(origin, count, datatype)?;
+    let data = call.origin(origin, count, datatype)?;
     Call::forget(call.begin(Operation::Replace, &data, None)?)
 }
 
@@ -244,7 +263,7 @@ pub(crate) fn rput(
     request: Ptr<Handle>,
 ) -> Outcome {
     let call = Call::with_request(win, rank, displacement, target_count, target_type)?;
-    let data = call.buffer(origin, count, datatype)?;
+    let data = call.origin(origin, count, datatype)?;
     call.keep(call.begin(Operation::Replace, &data, None)?, request)
 }
 
@@ -259,7 +278,7 @@ pub(crate) fn get(
     win: Handle,
 ) -> Outcome {
     let call = Call::new(win, rank, displacement, target_count, target_type)?;
-    let into = call.buffer(origin, count, datatype)?;
+    let into = call.result(origin, count, datatype)?;
     Call::forget(call.begin(Operation::NoOp, &nothing(), Some(&into))?)
 }
 
@@ -275,7 +294,7 @@ pub(crate) fn rget(
     request: Ptr<Handle>,
 ) -> Outcome {
     let call = Call::with_request(win, rank, displacement, target_count, target_type)?;
-    let into = call.buffer(origin, count, datatype)?;
+    let into = call.result(origin, count, datatype)?;
     call.keep(call.begin(Operation::NoOp, &nothing(), Some(&into))?, request)
 }
 
@@ -292,7 +311,7 @@ pub(crate) fn accumulate(
 ) -> Outcome {
     let call = Call::new(win, rank, displacement, target_count, target_type)?;
     let operation = call.operation(op)?;
-    let data = call.buffer(origin, count, datatype)?;
+    let data = call.origin(origin, count, datatype)?;
     Call::forget(call.begin(operation, &data, None)?)
 }
 
@@ -310,7 +329,7 @@ pub(crate) fn raccumulate(
 ) -> Outcome {
     let call = Call::with_request(win, rank, displacement, target_count, target_type)?;
     let operation = call.operation(op)?;
-    let data = call.buffer(origin, count, datatype)?;
+    let data = call.origin(origin, count, datatype)?;
     call.keep(call.begin(operation, &data, None)?, request)
 }
 
@@ -324,9 +343,9 @@ fn begin_fetch(
     let operation = call.operation(op)?;
     let data = match operation {
         Operation::NoOp => nothing(),
-        _ => call.buffer(origin.0, origin.1, origin.2)?,
+        _ => call.origin(origin.0, origin.1, origin.2)?,
     };
-    let into = call.buffer(result.0, result.1, result.2)?;
+    let into = call.result(result.0, result.1, result.2)?;
     call.begin(operation, &data, Some(&into))
 }
 
@@ -398,11 +417,11 @@ pub(crate) fn compare_and_swap(
         let text = "only integers, truth values and bytes are compared";
         return Err(call.window.failure(win, Class::Type, text));
     }
-    let mut data = call.buffer(compare, 1, datatype)?.to_vec();
-    data.extend(call.buffer(origin, 1, datatype)?.to_vec());
+    let mut data = call.origin(compare, 1, datatype)?.to_vec();
+    data.extend(call.origin(origin, 1, datatype)?.to_vec());
     let mut both = Region::owned(data.len());
     both.write(0, &data);
-    let into = call.buffer(result, 1, datatype)?;
+    let into = call.result(result, 1, datatype)?;
     let process = process()?;
     process.settle(|| 0..usize::MAX);
     let access = Access {
