@@ -406,11 +406,11 @@ pub(crate) fn comm_get_name(comm: Handle, name: Ptr<c_char>, length: Ptr<c_int>)
 }
 
 pub(crate) fn comm_set_info(comm: Handle, info: Handle) -> Outcome {
-    let info = super::info::info_of(info).unwrap_or_default();
     let comm = comm_of(comm)?;
-    super::early::take_hint(&comm, &info);
-    super::collective::choice::take_hints(&comm, &info);
-    *comm.info.lock() = info;
+    let mut kept = comm.info.lock();
+    super::info::merge(&mut kept, super::info::info_of(info).unwrap_or_default());
+    super::early::take_hint(&comm, &kept);
+    super::collective::choice::take_hints(&comm, &kept);
     Ok(())
 }
 

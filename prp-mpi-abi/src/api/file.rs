@@ -32,7 +32,7 @@ pub(crate) use self::view::*;
 use super::collective::{allgather_words, bcast_words, intra, plan_of_barrier};
 use super::environment::process;
 use super::error::{Class, Failure, Outcome};
-use super::info::info_of;
+use super::info::{info_of, merge};
 use crate::object::{Comm, FILES, GROUPS, Handle, INFOS, Info, OpenFile, View, forget_gone};
 use crate::sys::files;
 use crate::sys::pointer::Ptr;
@@ -234,11 +234,7 @@ pub(crate) fn file_set_info(fh: Handle, info: Handle) -> Outcome {
 impl OpenFile {
     /// Keeps hints, in place of those with the same keys.
     pub(super) fn take_hints(&self, info: Handle) {
-        let mut kept = self.info.lock();
-        for (key, value) in info_of(info).unwrap_or_default() {
-            kept.retain(|(k, _)| *k != key);
-            kept.push((key, value));
-        }
+        merge(&mut self.info.lock(), info_of(info).unwrap_or_default());
     }
 }
 

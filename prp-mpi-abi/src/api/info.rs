@@ -18,6 +18,14 @@ pub(crate) fn info_of(handle: Handle) -> Option<Info> {
     }
 }
 
+/// Keeps hints, in place of those with the same keys.
+pub(crate) fn merge(kept: &mut Info, hints: Info) {
+    for (key, value) in hints {
+        kept.retain(|(k, _)| *k != key);
+        kept.push((key, value));
+    }
+}
+
 fn environment() -> Info {
     // A file's name need not be text, and the values of an info object are.
     let command = std::env::args_os().next().unwrap_or_default().to_string_lossy().into_owned();

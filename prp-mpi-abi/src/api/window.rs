@@ -20,7 +20,7 @@ use super::PROC_NULL;
 use super::collective::{allgather_words, bcast_words, intra};
 use super::environment::process;
 use super::error::{Class, Failure, Outcome, current_call, handle_by};
-use super::info::info_of;
+use super::info::{info_of, merge};
 use crate::object::{
     Comm, Extent, GROUPS, Handle, INFOS, Info, WINDOWS, Window, WindowMemory, WindowValues,
     forget_gone,
@@ -355,7 +355,7 @@ pub(crate) fn win_get_name(win: Handle, name: Ptr<c_char>, length: Ptr<c_int>) -
 }
 
 pub(crate) fn win_set_info(win: Handle, info: Handle) -> Outcome {
-    *window_of(win)?.info.lock() = info_of(info).unwrap_or_default();
+    merge(&mut window_of(win)?.info.lock(), info_of(info).unwrap_or_default());
     Ok(())
 }
 

@@ -225,6 +225,46 @@ static void duplicates(void) {
     MPI_Comm_free(&dup);
 }
 
+static MPI_Info info_with(const char *first, const char *second) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    if (first) MPI_Info_set(info, "first", first);
+    if (second) MPI_Info_set(info, "second", second);
+    return info;
+}
+
+/* Whether the info has these values, and frees it. */
+static int has(MPI_Info info, const char *first, const char *second) {
+    const char *keys[] = {"first", "second"}, *values[] = {first, second};
+    int all = 1;
+    for (int i = 0; i < 2; i++) {
+        char value[8];
+        int length = sizeof value, flag;
+        MPI_Info_get_string(info, keys[i], &length, value, &flag);
+        all &= values[i] ? flag && !strcmp(value, values[i]) : !flag;
+    }
+    MPI_Info_free(&info);
+    return all;
+}
+
+/* Hints that are not named stay as they are. */
+static void hints(void) {
+    MPI_Info both = info_with("1", "2"), other = info_with(NULL, "3"), kept;
+    MPI_Comm comm;
+    MPI_Win win;
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, both, &comm);
+    MPI_Comm_set_info(comm, other);
+    MPI_Comm_get_info(comm, &kept);
+    CHECK(has(kept, "1", "3"));
+    MPI_Win_create(NULL, 0, 1, both, comm, &win);
+    MPI_Win_set_info(win, other);
+    MPI_Win_get_info(win, &kept);
+    CHECK(has(kept, "1", "3"));
+    MPI_Win_free(&win);
+    MPI_Comm_free(&comm);
+    MPI_Info_free(&both), MPI_Info_free(&other);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -233,6 +273,7 @@ int main(int argc, char **argv) {
     neighbors();
     arrays();
     duplicates();
+    hints();
     if (rank == 0) puts("all well");
     MPI_Finalize();
     return 0;
