@@ -101,42 +101,36 @@ fn agree_on_context(comm: &Comm, handle: Handle) -> Result<u64, Failure> {
     Ok(bcast_words(comm, handle, 0, &[own])?[0])
 }
 
-/// Makes a communicator what a duplicate of `of` is.
-fn become_duplicate(new: &mut Comm, of: &Comm, info: Option<Info>, attributes: Attributes) {
+/// Makes a communicator what a duplicate of `of` is, which has hints of its own.
+fn become_duplicate(new: &mut Comm, of: &Comm, info: Info, attributes: Attributes) {
     new.remote.clone_from(&of.remote);
     new.topology.clone_from(&of.topology);
     *new.attributes.get_mut() = attributes;
-    *new.info.get_mut() = info.unwrap_or_else(|| of.info.lock().clone());
+    *new.info.get_mut() = info;
 }
 
-fn duplicate(handle: Handle, info: Option<Info>, with_attributes: bool) -> Result<Handle, Failure> {
+fn duplicate(handle: Handle, info: Info) -> Result<Handle, Failure> {
     let comm = comm_of(handle)?;
     let context = agree_on_context(&comm, handle)?;
-    let attributes =
-        if with_attributes { super::attribute::copy_all(handle)? } else { Attributes::default() };
+    let attributes = super::attribute::copy_all(handle)?;
     add(&comm, context, comm.group.clone(), |new| {
         become_duplicate(new, &comm, info, attributes);
     })
 }
 
 pub(crate) fn comm_dup(comm: Handle, new: Ptr<Handle>) -> Outcome {
-    new.put(duplicate(comm, None, true)?);
+    new.put(duplicate(comm, Info::new())?);
     Ok(())
 }
 
 pub(crate) fn comm_dup_with_info(comm: Handle, info: Handle, new: Ptr<Handle>) -> Outcome {
     let info = super::info::info_of(info).unwrap_or_default();
-    new.put(duplicate(comm, Some(info), true)?);
+    new.put(duplicate(comm, info)?);
     Ok(())
 }
 
 /// The new communicator has its context when the request is done: until then no call may use it.
-fn begin_duplicate(
-    handle: Handle,
-    info: Option<Info>,
-    new: Ptr<Handle>,
-    request: Ptr<Handle>,
-) -> Outcome {
+fn begin_duplicate(handle: Handle, info: Info, new: Ptr<Handle>, request: Ptr<Handle>) -> Outcome {
     let of = comm_of(handle)?;
     let attributes = super::attribute::copy_all(handle)?;
     let made = add(&of, NO_CONTEXT, of.group.clone(), |new| {
@@ -156,7 +150,7 @@ fn begin_duplicate(
 }
 
 pub(crate) fn comm_idup(comm: Handle, new: Ptr<Handle>, request: Ptr<Handle>) -> Outcome {
-    begin_duplicate(comm, None, new, request)
+    begin_duplicate(comm, Info::new(), new, request)
 }
 
 pub(crate) fn comm_idup_with_info(
@@ -166,7 +160,7 @@ pub(crate) fn comm_idup_with_info(
     request: Ptr<Handle>,
 ) -> Outcome {
     let info = super::info::info_of(info).unwrap_or_default();
-    begin_duplicate(comm, Some(info), new, request)
+    begin_duplicate(comm, info, new, request)
 }
 
 /// The ranks with the same color, in the order of keys. Of both groups of an intercommunicator

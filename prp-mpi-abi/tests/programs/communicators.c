@@ -247,10 +247,11 @@ static int has(MPI_Info info, const char *first, const char *second) {
     return all;
 }
 
-/* Hints that are not named stay as they are. */
+/* Hints that are not named stay as they are, and a duplicate has those that it is given. */
 static void hints(void) {
     MPI_Info both = info_with("1", "2"), other = info_with(NULL, "3"), kept;
-    MPI_Comm comm;
+    MPI_Comm comm, dup;
+    MPI_Request request;
     MPI_Win win;
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, both, &comm);
     MPI_Comm_set_info(comm, other);
@@ -261,6 +262,19 @@ static void hints(void) {
     MPI_Win_get_info(win, &kept);
     CHECK(has(kept, "1", "3"));
     MPI_Win_free(&win);
+    MPI_Comm_dup(comm, &dup);
+    MPI_Comm_get_info(dup, &kept);
+    CHECK(has(kept, NULL, NULL));
+    MPI_Comm_free(&dup);
+    MPI_Comm_idup(comm, &dup, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_get_info(dup, &kept);
+    CHECK(has(kept, NULL, NULL));
+    MPI_Comm_free(&dup);
+    MPI_Comm_dup_with_info(comm, other, &dup);
+    MPI_Comm_get_info(dup, &kept);
+    CHECK(has(kept, NULL, "3"));
+    MPI_Comm_free(&dup);
     MPI_Comm_free(&comm);
     MPI_Info_free(&both), MPI_Info_free(&other);
 }
