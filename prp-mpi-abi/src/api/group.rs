@@ -4,6 +4,7 @@ use std::ffi::c_int;
 
 use super::environment::{comm_of, process};
 use super::error::{Class, Failure, Outcome, fail, length};
+use super::info::alignment_of;
 use super::{IDENT, PROC_NULL, SIMILAR, UNDEFINED, UNEQUAL};
 use crate::object::{GROUPS, Group, Handle};
 use crate::sys::pointer::{Address, Ptr};
@@ -194,9 +195,9 @@ pub(crate) fn group_from_session_pset(
     Ok(())
 }
 
-pub(crate) fn alloc_mem(size: isize, _info: Handle, address: Address) -> Outcome {
+pub(crate) fn alloc_mem(size: isize, info: Handle, address: Address) -> Outcome {
     let size = length(size as i64, Class::Arg, Handle::SELF)?;
-    let block = crate::sys::pointer::allocate(size);
+    let block = crate::sys::pointer::allocate(size, alignment_of(info));
     if block.is_null() {
         return fail(Class::NoMemory, "there is not as much memory");
     }

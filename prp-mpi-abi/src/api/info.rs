@@ -10,12 +10,24 @@ use crate::sys::pointer::Ptr;
 const MAX_KEY: usize = 256;
 const MAX_VALUE: usize = 1024;
 
+/// What memory begins at a multiple of, in bytes, if its hints do not ask for more: a line of the
+/// cache.
+const LINE: usize = 64;
+
 /// Keys and values of a handle.
 pub(crate) fn info_of(handle: Handle) -> Option<Info> {
     match handle {
         Handle::INFO_ENV => Some(environment()),
         handle => INFOS.at(handle),
     }
+}
+
+/// Returns what memory with these hints begins at a multiple of, in bytes.
+pub(crate) fn alignment_of(info: Handle) -> usize {
+    let info = info_of(info).unwrap_or_default();
+    let asked = info.iter().find(|(key, _)| key == "mpi_minimum_memory_alignment");
+    let asked = asked.and_then(|(_, value)| value.trim().parse().ok());
+    asked.filter(|bytes: &usize| bytes.is_power_of_two()).map_or(LINE, |bytes| bytes.max(LINE))
 }
 
 /// Keeps hints, in place of those with the same keys.

@@ -20,7 +20,7 @@ use super::PROC_NULL;
 use super::collective::{allgather_words, bcast_words, intra};
 use super::environment::process;
 use super::error::{Class, Failure, Outcome, current_call, handle_by};
-use super::info::{info_of, merge};
+use super::info::{alignment_of, info_of, merge};
 use crate::object::{
     Comm, Extent, GROUPS, Handle, INFOS, Info, WINDOWS, Window, WindowMemory, WindowValues,
     forget_gone,
@@ -70,7 +70,7 @@ type Place<'a> = dyn Fn(&Arc<Comm>, &[Extent]) -> Result<Placed, Failure> + 'a;
 /// Makes a window; all ranks of the communicator do.
 fn make(
     comm: Handle,
-    (bytes, unit): (isize, i64),
+    (bytes, unit, alignment): (isize, i64, usize),
     info: Handle,
     flavor: c_int,
     place: &Place<'_>,
@@ -89,10 +89,14 @@ fn make(
     for context in [own.messages(), own.collectives()] {
         process.name(context, &format!("window {:x}", own.context()));
     }
-    let words = allgather_words(&own, comm, &[size as u64, unit as u64])?;
-    let extents: Vec<Extent> = words
-        .chunks_exact(2)
-        .map(|rank| Extent { bytes: rank[0] as usize, unit: rank[1] as usize })
+    let words = allgather_words(&own, comm, &[size as u64, unit as u64, alignment as u64])?;
+    let (ranks, _) = words.as_chunks::<3>();
+    let extents: Vec<Extent> = ranks
+        .iter()
+        .map(|rank| {
+            let [bytes, unit, alignment] = rank.map(|word| word as usize);
+            Extent { bytes, unit, alignment }
+        })
         .collect();
     let placed = place(&own, &extents)?;
     // Nobody asks for anything before all are there, and if one has no memory none has a window.
@@ -158,7 +162,7 @@ pub(crate) fn win_create(
         return Err(Failure::new(Class::Base, comm, "no memory for the window"));
     }
     let place = |_: &Arc<Comm>, _: &[Extent]| Ok(Ok((base.address(), WindowMemory::OfProgram)));
-    make(comm, (size, unit), info, CREATE, &place, win)
+    make(comm, (size, unit, 1), info, CREATE, &place, win)
 }
 
 pub(crate) fn win_allocate(
@@ -170,26 +174,30 @@ pub(crate) fn win_allocate(
     win: Ptr<Handle>,
 ) -> Outcome {
     let place = |of: &Arc<Comm>, extents: &[Extent]| {
-        let block = allocate(extents[of.rank].bytes);
+        let Extent { bytes, alignment, .. } = extents[of.rank];
+        let block = allocate(bytes, alignment);
         if block.is_null() {
             return Ok(Err(ErrorKind::OutOfMemory.into()));
         }
         Ok(Ok((block.address(), WindowMemory::Allocated(block.address()))))
     };
-    make(comm, (size, unit), info, ALLOCATE, &place, win)?;
+    make(comm, (size, unit, alignment_of(info)), info, ALLOCATE, &place, win)?;
     base.cast::<usize>().put(window_of(win.get())?.base);
     Ok(())
 }
 
-/// Bytes of all ranks, if they fit in the addresses of a process.
+/// Returns the bytes from the beginning of the first rank's memory to the end of the last one's, if
+/// they fit in the addresses of a process.
 fn together(extents: &[Extent]) -> Option<usize> {
-    let sum = extents.iter().try_fold(0_usize, |sum, extent| sum.checked_add(extent.bytes));
-    sum.filter(|sum| isize::try_from(*sum).is_ok())
+    let end = extents.iter().try_fold(0_usize, |end, extent| {
+        end.checked_next_multiple_of(extent.alignment)?.checked_add(extent.bytes)
+    });
+    end.filter(|end| isize::try_from(*end).is_ok())
 }
 
-/// Bytes of the ranks before one, of which there are not more than [`together`].
+/// Returns the bytes before the memory of a rank, where those of all fit.
 fn before(extents: &[Extent], rank: usize) -> usize {
-    extents[..rank].iter().map(|extent| extent.bytes).sum()
+    together(&extents[..=rank]).map_or(0, |end| end - extents[rank].bytes)
 }
 
 /// Opens what the first rank has `made`, which it keeps until all have tried, and describes to the
@@ -232,21 +240,28 @@ fn share(of: &Arc<Comm>, handle: Handle, extents: &[Extent]) -> Result<Placed, F
         Failure::new(Class::Size, handle, text)
     })?;
     let is_first = of.rank == 0;
+    let alignment = extents.iter().map(|extent| extent.alignment).max().unwrap_or(1);
     let describe =
         |memory: &OwnedFd| [std::process::id().into(), memory.as_raw_fd().cast_unsigned().into()];
-    let open = |pid, number| SharedBlock::of_process(pid as u32, number as u32, len);
+    let open = |pid, number| SharedBlock::of_process(pid as u32, number as u32, len, alignment);
     let made = is_first.then(|| SharedBlock::memory(len));
     let mut opened = open_made(of, handle, made, describe, open)?;
     if opened.is_hidden {
         let made = is_first.then(|| NamedMemory::new(len));
         let describe = |memory: &NamedMemory| [memory.number(), 0];
-        let open = |number, _| SharedBlock::of_number(number, len);
+        let open = |number, _| SharedBlock::of_number(number, len, alignment);
         opened = open_made(of, handle, made, describe, open)?;
     }
     let place = |block: SharedBlock| {
         (block.address() + before(extents, of.rank), WindowMemory::Shared(block))
     };
     Ok(opened.block.map(place))
+}
+
+/// Returns whether the memory of a rank need not begin where that of the one before ends.
+fn may_have_gaps(info: Handle) -> bool {
+    let info = info_of(info).unwrap_or_default();
+    info.iter().any(|(key, value)| key == "alloc_shared_noncontig" && value == "true")
 }
 
 pub(crate) fn win_allocate_shared(
@@ -266,7 +281,8 @@ pub(crate) fn win_allocate_shared(
         return Err(Failure::new(Class::RmaShared, comm, text));
     }
     let place = |of: &Arc<Comm>, extents: &[Extent]| share(of, comm, extents);
-    make(comm, (size, unit), info, SHARED, &place, win)?;
+    let alignment = if of.rank == 0 || may_have_gaps(info) { alignment_of(info) } else { 1 };
+    make(comm, (size, unit, alignment), info, SHARED, &place, win)?;
     base.cast::<usize>().put(window_of(win.get())?.base);
     Ok(())
 }
@@ -407,14 +423,21 @@ mod tests {
 
     #[test]
     fn together__more_than_a_process_has_addresses_is_none() {
-        let of = |bytes: &[usize]| {
-            let all: Vec<_> = bytes.iter().map(|&bytes| Extent { bytes, unit: 1 }).collect();
-            together(&all)
-        };
+        let extent = |&bytes: &usize| Extent { bytes, unit: 1, alignment: 1 };
+        let of = |bytes: &[usize]| together(&bytes.iter().map(extent).collect::<Vec<_>>());
         assert_eq!(of(&[]), Some(0));
         assert_eq!(of(&[5, 0, 7]), Some(12));
         assert_eq!(of(&[1 << 62, (1 << 62) - 1]), Some(isize::MAX as usize));
         assert_eq!(of(&[1 << 62; 2]), None);
         assert_eq!(of(&[1 << 62; 4]), None, "the sum is 0 if it is not checked");
+    }
+
+    #[test]
+    fn before__memory_begins_at_a_multiple_of_its_alignment() {
+        let extent = |(bytes, alignment)| Extent { bytes, unit: 1, alignment };
+        let all = [(5, 64), (7, 1), (9, 32), (0, 1 << 63)].map(extent);
+        assert_eq!([0, 1, 2].map(|rank| before(&all, rank)), [0, 5, 32]);
+        assert_eq!(together(&all[..3]), Some(41));
+        assert_eq!(together(&all), None);
     }
 }

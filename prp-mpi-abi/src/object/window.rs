@@ -15,6 +15,8 @@ pub(crate) struct Extent {
     pub(crate) bytes: usize,
     /// Bytes that a displacement counts.
     pub(crate) unit: usize,
+    /// What it begins at a multiple of, if it is the library's.
+    pub(crate) alignment: usize,
 }
 
 /// Whose the memory of this rank is.

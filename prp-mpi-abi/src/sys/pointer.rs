@@ -169,11 +169,14 @@ impl Counts {
     }
 }
 
-/// A block of memory for `MPI_Alloc_mem`, on a line of the cache.
-pub(crate) fn allocate(size: usize) -> Address {
+/// Returns a block of memory for `MPI_Alloc_mem` at a multiple of `alignment`, a power of two; null
+/// if there is none.
+pub(crate) fn allocate(size: usize, alignment: usize) -> Address {
+    let Some(size) = size.max(1).checked_next_multiple_of(alignment) else {
+        return Address::from_number(0);
+    };
     // SAFETY: the alignment is a power of two, and the size is a multiple of it.
-    let address = unsafe { libc::aligned_alloc(64, size.max(1).next_multiple_of(64)) };
-    Ptr(address.cast())
+    Ptr(unsafe { libc::aligned_alloc(alignment, size) }.cast())
 }
 
 /// Gives back what [`allocate`] has given.

@@ -258,6 +258,47 @@ static void shared(void) {
     MPI_Comm_free(&node);
 }
 
+static int is_aligned(const void *address, const char *alignment) { return (uintptr_t)address % atol(alignment) == 0; }
+
+/* Memory begins at a multiple of what its hints say: of ranks that share it that of the first, or
+ * that of each. */
+static void aligned(const char *alignment) {
+    MPI_Comm node;
+    MPI_Info info;
+    MPI_Win win;
+    MPI_Aint bytes;
+    char *own, *other;
+    int place, ranks, unit;
+    MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &place);
+    MPI_Comm_size(node, &ranks);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_minimum_memory_alignment", alignment);
+    MPI_Alloc_mem(10, info, &own);
+    CHECK(is_aligned(own, alignment));
+    MPI_Free_mem(own);
+    MPI_Win_allocate(10, 1, info, world, &own, &win);
+    CHECK(is_aligned(own, alignment));
+    MPI_Win_free(&win);
+    MPI_Win_allocate_shared(3, 1, info, node, &own, &win);
+    MPI_Win_shared_query(win, 0, &bytes, &unit, &other);
+    CHECK(is_aligned(other, alignment) && own == other + 3 * place);
+    MPI_Win_free(&win);
+    MPI_Info_set(info, "alloc_shared_noncontig", "true");
+    MPI_Win_allocate_shared(3, 1, info, node, &own, &win);
+    CHECK(is_aligned(own, alignment));
+    MPI_Win_fence(0, win);
+    own[2] = 10 + place;
+    MPI_Win_fence(0, win);
+    for (int of = 0; of < ranks; of++) {
+        MPI_Win_shared_query(win, of, &bytes, &unit, &other);
+        CHECK(is_aligned(other, alignment) && bytes == 3 && other[2] == 10 + of);
+    }
+    MPI_Win_free(&win);
+    MPI_Info_free(&info);
+    MPI_Comm_free(&node);
+}
+
 static int deleted, handled;
 
 static int note_delete(MPI_Win win, int key, void *value, void *extra) {
@@ -438,6 +479,7 @@ int main(int argc, char **argv) {
         large();
         requests();
         shared();
+        aligned("32"), aligned("4096"), aligned("1048576");
         dynamic();
         names_and_attributes();
         MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);

@@ -12,13 +12,16 @@ use std::{fs::File, num::NonZero, slice};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use prp_node::limits::without_size_signal;
 
 pub use self::block::{NamedMemory, SharedBlock};
 
+/// What every mapping begins at a multiple of: the smallest page that Linux has.
+const PAGE: usize = 4096;
+
 /// Where the bytes of the first ring begin: the positions have a page to themselves.
-const HEAD: usize = 4096;
+const HEAD: usize = PAGE;
 
 /// Bytes that are copied before the other rank is told of them: both copy at the same time then.
 const CHUNK: usize = 16 << 10;
@@ -108,6 +111,29 @@ impl Mapping {
         // SAFETY: a new mapping at a place that the kernel chooses touches no other memory.
         let base = unsafe { mmap(None, size, access, MapFlags::MAP_SHARED, memory, 0) }?;
         Ok(Self { base: base.cast(), len })
+    }
+
+    /// Maps at a multiple of `alignment`, a power of two; returns how far from the beginning of the
+    /// mapping that is.
+    fn aligned(memory: &impl AsFd, len: usize, alignment: usize) -> io::Result<(Self, usize)> {
+        if alignment <= PAGE {
+            return Ok((Self::new(memory, len)?, 0));
+        }
+        let too_long = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let whole = len.checked_add(alignment).ok_or_else(too_long)?;
+        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
+        let size = NonZero::new(whole).ok_or_else(too_long)?;
+        // SAFETY: a new mapping at a place that the kernel chooses touches no other memory.
+        let base = unsafe { mmap_anonymous(None, size, ProtFlags::PROT_NONE, flags) }?;
+        let room = Self { base: base.cast(), len: whole };
+        let at = room.base.addr().get().wrapping_neg() & (alignment - 1);
+        let place = room.base.addr().checked_add(at).ok_or_else(too_long)?;
+        let size = NonZero::new(len).ok_or_else(too_long)?;
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        let flags = MapFlags::MAP_SHARED | MapFlags::MAP_FIXED;
+        // SAFETY: the mapping takes the place of a part of `room`, which nothing else uses.
+        unsafe { mmap(Some(place), size, access, flags, memory, 0) }?;
+        Ok((room, at))
     }
 }
 

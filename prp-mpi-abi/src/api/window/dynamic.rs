@@ -12,7 +12,7 @@ use crate::sys::pointer::{Address, Ptr};
 
 pub(crate) fn win_create_dynamic(info: Handle, comm: Handle, win: Ptr<Handle>) -> Outcome {
     let place = |_: &Arc<Comm>, _: &[Extent]| Ok(Ok((0, WindowMemory::OfProgram)));
-    make(comm, (0, 1), info, DYNAMIC, &place, win)
+    make(comm, (0, 1, 1), info, DYNAMIC, &place, win)
 }
 
 /// A window to which memory can be attached.

@@ -16,7 +16,11 @@ use super::Mapping;
 
 /// A mapping of such memory.
 #[derive(Debug)]
-pub struct SharedBlock(Mapping);
+pub struct SharedBlock {
+    mapping: Mapping,
+    /// Where the memory begins in the mapping.
+    at: usize,
+}
 
 impl SharedBlock {
     /// Memory of `len` bytes, all zero, for this process and those that open it by the number of
@@ -30,35 +34,38 @@ impl SharedBlock {
         Ok(memory.into())
     }
 
-    /// Maps the memory that a process of this node has under a descriptor.
+    /// Maps the memory that a process of this node has under a descriptor, at a multiple of
+    /// `alignment`, a power of two.
     ///
     /// # Errors
     /// Those of `open` and `mmap`; `InvalidData` if it is not as long.
-    pub fn of_process(pid: u32, descriptor: u32, len: usize) -> io::Result<Self> {
+    pub fn of_process(pid: u32, descriptor: u32, len: usize, alignment: usize) -> io::Result<Self> {
         let path = format!("/proc/{pid}/fd/{descriptor}");
-        Self::of_file(&File::options().read(true).write(true).open(path)?, len)
+        Self::of_file(&File::options().read(true).write(true).open(path)?, len, alignment)
     }
 
-    /// Maps the memory that a process of this node and user has given this number.
+    /// Maps the memory that a process of this node and user has given this number, as
+    /// [`Self::of_process`] does.
     ///
     /// # Errors
     /// As [`Self::of_process`].
-    pub fn of_number(number: u64, len: usize) -> io::Result<Self> {
+    pub fn of_number(number: u64, len: usize, alignment: usize) -> io::Result<Self> {
         let mut options = File::options();
         let options = options.read(true).write(true).custom_flags(libc::O_NOFOLLOW);
-        Self::of_file(&options.open(path_of(number))?, len)
+        Self::of_file(&options.open(path_of(number))?, len, alignment)
     }
 
-    fn of_file(memory: &File, len: usize) -> io::Result<Self> {
+    fn of_file(memory: &File, len: usize, alignment: usize) -> io::Result<Self> {
         if memory.metadata()?.len() != len.max(1) as u64 {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        Ok(Self(Mapping::new(memory, len.max(1))?))
+        let (mapping, at) = Mapping::aligned(memory, len.max(1), alignment)?;
+        Ok(Self { mapping, at })
     }
 
     /// Where it is in this process.
     pub fn address(&self) -> usize {
-        self.0.base.as_ptr().expose_provenance()
+        self.mapping.base.as_ptr().expose_provenance() + self.at
     }
 }
 
@@ -122,11 +129,11 @@ mod tests {
         let metadata = path_of(memory.number()).metadata().unwrap();
         assert_eq!(metadata.permissions().mode() & 0o077, 0);
         assert_eq!(metadata.len(), 100);
-        SharedBlock::of_number(memory.number(), 100).unwrap();
-        assert!(SharedBlock::of_number(memory.number(), 101).is_err());
+        SharedBlock::of_number(memory.number(), 100, 1).unwrap();
+        assert!(SharedBlock::of_number(memory.number(), 101, 1).is_err());
         let number = memory.number();
         drop(memory);
-        let gone = SharedBlock::of_number(number, 100).unwrap_err();
+        let gone = SharedBlock::of_number(number, 100, 1).unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::NotFound);
     }
 
@@ -134,10 +141,23 @@ mod tests {
     fn of_process__is_the_same_memory() {
         let memory = SharedBlock::memory(100).unwrap();
         let (pid, number) = (std::process::id(), memory.as_raw_fd().cast_unsigned());
-        let [first, second] = [(); 2].map(|()| SharedBlock::of_process(pid, number, 100).unwrap());
+        let map = |len| SharedBlock::of_process(pid, number, len, 1);
+        let [first, second] = [(); 2].map(|()| map(100).unwrap());
         assert_ne!(first.address(), second.address());
-        assert!(SharedBlock::of_process(pid, number, 101).is_err());
+        assert!(map(101).is_err());
         drop(memory);
-        assert!(SharedBlock::of_process(pid, number, 100).is_err());
+        assert!(map(100).is_err());
+    }
+
+    #[test]
+    fn of_process__begins_at_a_multiple_of_more_than_a_page() {
+        let memory = SharedBlock::memory(100).unwrap();
+        let (pid, number) = (std::process::id(), memory.as_raw_fd().cast_unsigned());
+        for alignment in [1, 4096, 1 << 16, 1 << 21] {
+            let [first, second] = [(); 2]
+                .map(|()| SharedBlock::of_process(pid, number, 100, alignment).unwrap().address());
+            assert_eq!((first % alignment, second % alignment), (0, 0), "{alignment}");
+        }
+        assert!(SharedBlock::of_process(pid, number, 100, 1 << 63).is_err());
     }
 }
