@@ -200,18 +200,10 @@ impl Operation {
 /// Compares packed pairs of a value and where it is.
 type Locator = fn(Operation, &[u8], &mut [u8]);
 
-/// What compares pairs of this datatype; none if it is no such pair.
+/// Returns what compares the pairs of this datatype; none if it has something else.
 fn locator(datatype: &Datatype) -> Option<Locator> {
     use Class::{Float, Signed};
-    if datatype.elements() != 2 {
-        return None;
-    }
-    let (mut value, mut index) = (None, None);
-    datatype.each_run(|run| {
-        value.get_or_insert(run.basic);
-        index = Some(run.basic);
-    });
-    let (value, index) = (value?, index?);
+    let [value, index] = pair(datatype)?;
     Some(match (value.class, value.size, index.class, index.size) {
         (Signed, 2, Signed, 4) => Operation::locate_as::<i16, i32>,
         (Signed, 4, Signed, 4) => Operation::locate_as::<i32, i32>,
@@ -224,6 +216,21 @@ fn locator(datatype: &Datatype) -> Option<Locator> {
         (Class::LongDouble, 16, Signed, 4) => Operation::locate_as::<long_double::LongDouble, i32>,
         _ => return None,
     })
+}
+
+/// Returns the kinds of a value and an index, if the elements are these by turns.
+fn pair(datatype: &Datatype) -> Option<[Basic; 2]> {
+    let mut kinds = [None; 2];
+    let (mut elements, mut alternate) = (0, true);
+    datatype.each_run(|run| {
+        // A run of several elements has the same kind at both places.
+        for place in elements..elements + run.count.min(2) {
+            alternate &= *kinds[place % 2].get_or_insert(run.basic) == run.basic;
+        }
+        elements += run.count;
+    });
+    let [value, index] = kinds;
+    Some([value?, index?]).filter(|_| alternate && elements % 2 == 0)
 }
 
 /// Combines the elements of both.
@@ -315,3 +322,6 @@ impl Number for long_double::LongDouble {
         self.times(other)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,6 +159,30 @@ static void locks(void) {
     MPI_Win_free(&win);
 }
 
+struct located {
+    double value;
+    int at;
+};
+
+/* Elements of a datatype with several pairs: the largest value of all ranks, and the first that has
+ * it. */
+static void locations(void) {
+    MPI_Win win;
+    MPI_Datatype pairs;
+    struct located *memory, data[2] = {{rank % 3, rank}, {-rank, rank}};
+    MPI_Type_contiguous(2, MPI_DOUBLE_INT, &pairs);
+    MPI_Type_commit(&pairs);
+    MPI_Win_allocate(2 * sizeof *memory, sizeof *memory, MPI_INFO_NULL, world, &memory, &win);
+    memory[0] = memory[1] = (struct located){-100, -1};
+    MPI_Win_fence(0, win);
+    MPI_Accumulate(data, 1, pairs, 0, 0, 1, pairs, MPI_MAXLOC, win);
+    MPI_Win_fence(0, win);
+    int most = size < 3 ? size - 1 : 2;
+    if (rank == 0) CHECK(memory[0].value == most && memory[0].at == most && memory[1].value == 0 && memory[1].at == 0);
+    MPI_Type_free(&pairs);
+    MPI_Win_free(&win);
+}
+
 static void groups(void) {
     MPI_Win win;
     MPI_Group all, before, behind, same;
@@ -475,6 +499,7 @@ int main(int argc, char **argv) {
         datatypes();
         fitting();
         locks();
+        locations();
         groups();
         large();
         requests();
