@@ -72,6 +72,12 @@ fn variable(word: &OsStr) -> Option<(OsString, OsString)> {
     }
 }
 
+/// Returns how many ranks there are at a time once these programs are started, too.
+fn running_with(ranks: &[Rank], programs: &[Program]) -> usize {
+    let running = ranks.iter().filter(|rank| !rank.has_ended).count();
+    programs.iter().fold(running, |sum, program| sum.saturating_add(program.ranks))
+}
+
 impl Job<'_> {
     /// Has an agent start its ranks of a world.
     pub(super) fn start_on(&mut self, agent: usize, world: usize) {
@@ -127,10 +133,10 @@ impl Job<'_> {
 
     /// The node of each rank that is to be spawned: in blocks, where programs do not say.
     fn nodes_of(&self, programs: &[Program]) -> Result<Vec<usize>, String> {
-        let total = programs.iter().fold(self.ranks.len(), |n, p| n.saturating_add(p.ranks));
-        if total == self.ranks.len() {
+        if programs.iter().all(|program| program.ranks == 0) {
             return Err("no ranks to start".to_owned());
         }
+        let total = running_with(&self.ranks, programs);
         if total > MOST_RANKS {
             return Err(format!("{total} ranks: a launcher has {MOST_RANKS} at most"));
         }
@@ -175,5 +181,19 @@ impl Job<'_> {
         let signal = Signal::SIGKILL as usize;
         self.send_all(&Frame::new(Topic::Signal, signal, first.to_le_bytes()));
         self.answer(&question, Err(io::Error::other(text)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn running_with__ranks_that_have_ended_make_room_for_others() {
+        let rank = |has_ended| Rank { has_ended, ..Rank::default() };
+        let ranks: Vec<_> = (0..MOST_RANKS).map(|number| rank(number > 0)).collect();
+        let program = |ranks| Program { ranks, ..Program::default() };
+        assert_eq!(running_with(&ranks, &[program(1), program(2)]), 4);
+        assert_eq!(running_with(&ranks, &[program(usize::MAX)]), usize::MAX);
     }
 }
