@@ -9,8 +9,9 @@
 //!
 //! After any command or `handle_*` call the driver drains [`Endpoint::poll_transmit`] (and calls
 //! [`Endpoint::handle_sent`] where it stops before nothing is left; [`Endpoint::set_stalled`] says
-//! that a device has no room), then [`Endpoint::poll_event`], and sleeps no longer than [`Endpoint::poll_timeout`] says, which
-//! [`Endpoint::revise_timeout`] makes worth a timer. Calling any of them without need is harmless.
+//! that a device has no room), then [`Endpoint::poll_event`], and sleeps no longer than
+//! [`Endpoint::poll_timeout`] says, which [`Endpoint::revise_timeout`] makes worth a timer. Calling
+//! any of them without need is harmless.
 
 mod borrowed_write;
 mod command;

@@ -240,8 +240,8 @@ impl Builder {
     /// on the path has none on), `NetworkUnreachable` (the device that leads there is down),
     /// `NotFound` (no such name), `InvalidInput` (port 0, no address, or a timeout or keepalive of
     /// zero), `PermissionDenied` (CAP_NET_RAW is missing), `Unsupported` (no policy in common),
-    /// `InvalidData` (a mistake in prphosts); the error of the last address where there are several.
-    /// [`StreamError`](crate::StreamError) is inside the first three.
+    /// `InvalidData` (a mistake in prphosts); the error of the last address where there are
+    /// several. [`StreamError`](crate::StreamError) is inside the first three.
     pub fn connect(&self, addr: impl ToPrpAddrs) -> io::Result<PrpStream> {
         self.each_peer(addr, |engine, addr| PrpStream::open(engine, addr, self.local_port, self))
     }

@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn widened_to_fit__passes_more_where_the_kernel_has_no_memory_for_less() {
         let node = NodeId::new(7).unwrap();
-        let ports = (0..100).map(|i| Port::new(100 * i + 1));
+        let mut ports = (0..100).map(|i| Port::new(100 * i + 1));
         let wanted = PortFilter::new(node, true, ports.clone());
         let fit = |most: usize| {
             widened_to_fit(wanted.clone(), |filter| {
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(fit(usize::MAX).unwrap(), wanted);
         let wider = fit(wanted.program().len() / 2).unwrap();
         assert!(!wider.is_open() && wider.is_steward());
-        assert!(ports.clone().all(|port| wider.passes(port)));
+        assert!(ports.all(|port| wider.passes(port)));
         assert!(fit(10).unwrap().is_open());
         assert_eq!(fit(0).unwrap_err().raw_os_error(), Some(libc::ENOMEM));
     }
