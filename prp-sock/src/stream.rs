@@ -25,13 +25,10 @@ use crate::builder::{Builder, StreamOptions};
 use crate::engine::{Core, Engine, Interest, PortClaimer, Wait};
 use crate::error;
 use crate::wait_fd::WaitFd;
+pub(crate) use options::{check_keepalive, check_timeout};
 pub use wait_any::{Awaited, wait_any, wait_any_polling};
 #[cfg(feature = "tokio")]
-pub(crate) use {
-    io_calls::ReadWait,
-    options::{check_keepalive, check_timeout},
-    write::lock_class,
-};
+pub(crate) use {io_calls::ReadWait, write::lock_class};
 
 /// A reliable byte stream to another node of the cluster, in place of [`std::net::TcpStream`].
 ///
