@@ -10,7 +10,7 @@ use prp_proto::wire::{Control, Flags};
 /// Ranges a filter may have; more are merged. The kernel makes eight instructions of eight bytes of
 /// each, and has the filter of before until the next one is in its place: together they take less
 /// than the 20,480 bytes of net.core.optmem_max before Linux 6.8.
-const MAX_RANGES: usize = 150;
+const MAX_RANGES: usize = 140;
 
 /// Frames a process wants.
 #[derive(Clone, Debug, Eq, PartialEq)]
