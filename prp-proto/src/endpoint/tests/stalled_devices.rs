@@ -38,8 +38,8 @@ fn set_stalled__what_leaves_by_other_devices_goes_on() {
     let [(c, s), (waiting, peer)] = by_both_links(&mut net);
     net.ends[0].set_stalled(FIRST, true);
     // A refusal is to wait, and a connection with more than one segment to send.
-    let nobody = PrpAddr::new(NodeId::new(1).unwrap(), Port::new(9));
-    let asked = net.ends[1].connect(net.time, nobody, None, plain(), |_| true).unwrap();
+    let (unheard, _) = net.ends[0].ends(c).unwrap();
+    let asked = net.ends[1].connect(net.time, unheard, None, plain(), |_| true).unwrap();
     let bytes = pattern(100_000);
     assert_eq!(net.ends[0].write(net.time, waiting, &bytes, Ending::Write), Ok(bytes.len()));
     assert!(net.transfer(0, c, s, 100_000));

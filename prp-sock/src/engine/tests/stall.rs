@@ -17,24 +17,26 @@ fn transmit__a_device_that_takes_nothing_stops_no_other() {
         let (mut waiting, mut theirs) = pair.streams();
         let (mut idle, mut idle_peer) = pair.streams();
         probe.full.store(true, Ordering::Relaxed);
-        waiting.write_all(&[1; 100_000]).unwrap();
+        let sent = vec![1; 100_000];
+        waiting.write_all(&sent).unwrap();
         // By the loopback device.
         let builder = Builder::new();
         let listener = pair.alpha.listen(0, &builder).unwrap();
         let own = listener.local_addr().unwrap();
         let accepting = thread::spawn(move || listener.accept().unwrap().0);
         let mut ours = pair.alpha.connect(own, &builder).unwrap();
-        let echoing = echo(accepting.join().unwrap(), 100_000);
+        let echoing = echo(accepting.join().unwrap(), sent.len());
+        let mut bytes = vec![0; sent.len()];
         for _ in 0..10 {
-            ours.write_all(&[2; 100_000]).unwrap();
-            ours.read_exact(&mut [0; 100_000]).unwrap();
+            ours.write_all(&sent).unwrap();
+            ours.read_exact(&mut bytes).unwrap();
         }
         idle.write_all(&[3]).unwrap();
         assert_eq!(pair.beta.engine().lock().endpoint.unread(theirs.inner().unwrap().conn), 0);
         probe.full.store(false, Ordering::Relaxed);
-        let mut bytes = vec![0; 100_000];
+        bytes.fill(0);
         theirs.read_exact(&mut bytes).unwrap();
-        assert_eq!(bytes, [1; 100_000]);
+        assert_eq!(bytes, sent);
         idle_peer.read_exact(&mut bytes[..1]).unwrap();
         assert_eq!(bytes[0], 3);
         drop(ours);
