@@ -19,7 +19,8 @@ pub(super) fn pair() -> [Exchange; 2] {
     })
 }
 
-fn header(tag: i32) -> Header {
+/// The header of a message of rank 0.
+pub(super) fn header(tag: i32) -> Header {
     Header {
         kind: Kind::Message,
         source: 0,

@@ -1,19 +1,9 @@
 use super::*;
-use crate::exchange::tests::pair;
+use crate::exchange::tests::{header, pair};
 use crate::sys::memory::Region;
-use crate::wire::{Header, Kind, Signature};
 
 fn send(sends: &mut Exchange, bytes: usize) {
-    let header = Header {
-        kind: Kind::Message,
-        source: 0,
-        tag: 0,
-        id: 0,
-        context: 2,
-        len: 0,
-        signature: Signature::default(),
-    };
-    let request = sends.send(1, header, &Region::owned(bytes));
+    let request = sends.send(1, header(0), &Region::owned(bytes));
     sends.free(request);
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::exchange::tests::pair;
+use crate::exchange::tests::{header, pair};
 
 #[test]
 fn streams__of_a_rank_that_has_left_are_waited_on_as_it_may_come_back() {
@@ -35,16 +35,7 @@ fn all_have_left__also_a_rank_that_is_in_a_session_behind_the_end_of_the_world()
 #[test]
 fn is_all_out__once_there_was_room_for_it() {
     let [mut sends, mut takes] = pair();
-    let header = Header {
-        kind: Kind::Message,
-        source: 0,
-        tag: 0,
-        id: 0,
-        context: 2,
-        len: 0,
-        signature: Signature::default(),
-    };
-    sends.send(1, header, &Region::owned(1 << 20));
+    sends.send(1, header(0), &Region::owned(1 << 20));
     assert!(!sends.is_all_out());
     while !sends.is_all_out() {
         takes.progress();
